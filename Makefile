@@ -1,0 +1,31 @@
+# Two commands do everything: `make demo` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lock
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY) ## run word counts on three nodes, kill one in the middle, print the verdict
+	$(BIN)/understudy run examples/wordcount.py --nodes 3 --epochs 30 --fault kill:node-2@epoch12
+
+check: $(READY) ## lint, types, pure tests: under a minute
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/pytest -m "not spark"
+
+test: check ## everything, Spark and faults included
+	$(BIN)/pytest -m spark
+
+lock: ## resolve requirements.lock again (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --extra planning --extra plot --group dev pyproject.toml -o requirements.lock
+
+$(READY): pyproject.toml requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "understudy needs Python 3.11 or newer; point PYTHON= at one.")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@

@@ -1,0 +1,1 @@
+"""Adaptive high availability for PySpark Structured Streaming."""

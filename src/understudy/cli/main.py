@@ -1,0 +1,38 @@
+"""The `understudy` command: one file per verb, registered here."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from understudy.errors import UnderstudyError
+
+
+class _Verbs(typer.core.TyperGroup):
+    """Prints our own errors as three short lines and exits with 2; everything else keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except UnderstudyError as error:
+            console = Console(stderr=True, highlight=False, soft_wrap=True)
+            console.print("[bold red]error[/]", end=" ")
+            console.print(str(error), markup=False)
+            sys.exit(2)
+
+
+app = typer.Typer(
+    name="understudy",
+    help="Keeps PySpark streams running when machines do not.",
+    cls=_Verbs,
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Keeps PySpark streams running when machines do not."""

@@ -1,0 +1,24 @@
+"""Errors a user can act on: what happened, why, what to do."""
+
+from __future__ import annotations
+
+
+class UnderstudyError(Exception):
+    """Base of every error we raise on purpose; the command line prints its three parts, without a traceback."""
+
+    def __init__(self, what: str, *, why: str, fix: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.why = why
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  why: {self.why}\n  fix: {self.fix}"
+
+
+class InvalidInput(UnderstudyError):
+    """A file, an option or an argument that cannot mean anything."""
+
+
+class Unavailable(UnderstudyError):
+    """A program, a service or a resource that is not there."""
