@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class UnderstudyError(Exception):
-    """Base of every error we raise on purpose; the command line prints its three parts, without a traceback."""
+    """Base of every error we raise on purpose; the command line prints its three parts, no traceback."""
 
     def __init__(self, what: str, *, why: str, fix: str) -> None:
         super().__init__(what)
