@@ -1,0 +1,38 @@
+"""How slices are called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from understudy.errors import InvalidInput
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_SLICE = re.compile(rf"({_NAME.pattern})\[(\d+)\]")
+
+
+@dataclass(frozen=True, order=True)
+class SliceId:
+    """One partition of a source, an operator or a sink; the unit of high availability."""
+
+    operator: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.operator}[{self.index}]"
+
+    @classmethod
+    def parse(cls, text: str) -> SliceId:
+        match = _SLICE.fullmatch(text)
+        if match is None:
+            raise InvalidInput(
+                f"'{text}' is not a slice",
+                why="a slice is written as an operator's name and a number, like counts[1]",
+                fix="look the slice up with 'understudy status'",
+            )
+        return cls(match[1], int(match[2]))
+
+
+def valid_name(name: str) -> bool:
+    """Names become directories, metrics and command-line words, so they stay simple."""
+    return _NAME.fullmatch(name) is not None
