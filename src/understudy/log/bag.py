@@ -1,0 +1,175 @@
+"""A bag on disk: a header that anyone can read, then Arrow streams, each with its checksum.
+
+    USBAG1 <length of the header>\n
+    {"slice": "counts[0]", "epoch": 12, "rows": 900, "digest": "…", "sections": {"word/2": [[segment, …], …]}}
+    <Arrow stream> <Arrow stream> …
+
+A section is one division of the rows among reading slices: for each part a list of segments. Offsets count from the end
+of the header. Large parts are cut into several segments, so that Spark can read them in parallel.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from understudy.errors import UnderstudyError
+from understudy.model import hashing
+from understudy.model.layout import Split
+from understudy.model.names import SliceId
+
+MAGIC = b"USBAG1 "
+_LENGTH_DIGITS = 10
+_PREFIX = len(MAGIC) + _LENGTH_DIGITS + 1
+_SEGMENT_ROWS = 1 << 17
+_BATCH_ROWS = 1 << 16
+
+
+class DamagedBag(UnderstudyError):
+    """A bag that is there and cannot be read; it has to be made again."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"the bag {path} is damaged",
+            why=why,
+            fix="continue with --resume: it is set aside and made again from the last checkpoint before it",
+        )
+        self.path = path
+
+
+@dataclass(frozen=True)
+class Segment:
+    offset: int
+    length: int
+    rows: int
+    crc: int
+
+
+@dataclass(frozen=True)
+class Header:
+    slice: SliceId
+    epoch: int
+    rows: int
+    digest: str
+    sections: dict[str, tuple[tuple[Segment, ...], ...]]
+
+    def part(self, split: Split, part: int) -> tuple[Segment, ...]:
+        """The segments of one part; whoever reads the whole bag takes every part of the first section."""
+        if split.whole:
+            first = next(iter(self.sections.values()))
+            return tuple(segment for segments in first for segment in segments)
+        return self.sections[split.label][part]
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A bag ready to be published: its header, and the bytes to write."""
+
+    header: Header
+    parts: tuple[Any, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(memoryview(part).nbytes for part in self.parts)
+
+
+def make(slice_id: SliceId, epoch: int, table: pa.Table, splits: Sequence[Split]) -> Bag:
+    """Divides the rows for every kind of reader and lays them out."""
+    sections: dict[str, tuple[tuple[Segment, ...], ...]] = {}
+    bodies: list[pa.Buffer] = []
+    offset = 0
+    for split in splits or (Split(),):
+        parts: list[tuple[Segment, ...]] = []
+        for rows in _divide(table, split):
+            segments: list[Segment] = []
+            for body, count in _streams(rows):
+                segments.append(Segment(offset, body.size, count, zlib.crc32(body)))
+                bodies.append(body)
+                offset += body.size
+            parts.append(tuple(segments))
+        sections[split.label] = tuple(parts)
+    header = Header(slice_id, epoch, table.num_rows, hashing.digest(table), sections)
+    return Bag(header, (_encode(header), *bodies))
+
+
+def _divide(table: pa.Table, split: Split) -> Iterable[pa.Table]:
+    if split.whole:
+        return [table]
+    return hashing.partition(table, split.key, split.slices) if split.key else hashing.spread(table, split.slices)
+
+
+def _streams(table: pa.Table) -> Iterable[tuple[pa.Buffer, int]]:
+    for start in range(0, table.num_rows, _SEGMENT_ROWS):
+        piece = table.slice(start, _SEGMENT_ROWS)
+        out = pa.BufferOutputStream()
+        with pa.ipc.new_stream(out, piece.schema) as writer:
+            writer.write_table(piece, max_chunksize=_BATCH_ROWS)
+        yield out.getvalue(), piece.num_rows
+
+
+def _encode(header: Header) -> bytes:
+    body = json.dumps(
+        {
+            "slice": str(header.slice),
+            "epoch": header.epoch,
+            "rows": header.rows,
+            "digest": header.digest,
+            "sections": {
+                label: [[[s.offset, s.length, s.rows, s.crc] for s in part] for part in parts]
+                for label, parts in header.sections.items()
+            },
+        }
+    ).encode()
+    return MAGIC + f"{len(body):0{_LENGTH_DIGITS}d}\n".encode() + body
+
+
+def read_header(path: Path) -> tuple[Header, int]:
+    """The header of a bag and where its segments start; checks that the file is as long as it should be."""
+    with path.open("rb") as file:
+        prefix = file.read(_PREFIX)
+        if len(prefix) < _PREFIX or not prefix.startswith(MAGIC):
+            raise DamagedBag(path, "it does not begin like a bag")
+        length = int(prefix[len(MAGIC) :])
+        body = file.read(length)
+        size = file.seek(0, io.SEEK_END)
+    try:
+        header = _decode(json.loads(body))
+    except (ValueError, KeyError) as error:
+        raise DamagedBag(path, f"its header cannot be read ({error})") from error
+    start = _PREFIX + length
+    expected = start + max((s.offset + s.length for s in _all_segments(header)), default=0)
+    if size != expected:
+        raise DamagedBag(path, f"it has {size} bytes and should have {expected}")
+    return header, start
+
+
+def _decode(fields: dict[str, Any]) -> Header:
+    sections = {
+        label: tuple(tuple(Segment(*segment) for segment in part) for part in parts)
+        for label, parts in fields["sections"].items()
+    }
+    return Header(SliceId.parse(fields["slice"]), fields["epoch"], fields["rows"], fields["digest"], sections)
+
+
+def _all_segments(header: Header) -> Iterable[Segment]:
+    return (segment for parts in header.sections.values() for part in parts for segment in part)
+
+
+def read_rows(path: Path, start: int, segments: Sequence[Segment], schema: pa.Schema) -> pa.Table:
+    """The rows of some segments of a bag whose segments begin at `start`, checked, in order."""
+    tables = [schema.empty_table()]
+    with path.open("rb") as file:
+        for segment in segments:
+            file.seek(start + segment.offset)
+            body = file.read(segment.length)
+            if zlib.crc32(body) != segment.crc:
+                raise DamagedBag(path, "its content does not match its checksum")
+            tables.append(pa.ipc.open_stream(body).read_all())
+    return pa.concat_tables(tables)

@@ -1,0 +1,122 @@
+"""The few things we do to a disk. A crash at any instant leaves the old or the new, never half of either.
+
+Everything that must survive goes through here, so that another medium replaces one file. `durable` asks for an fsync:
+without it the write survives a killed process but not a power cut.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from understudy.errors import Unavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from _typeshed import ReadableBuffer
+
+TEMPORARY = ".tmp-"
+
+
+class DiskFull(Unavailable):
+    """No room left; whatever was there before is untouched."""
+
+
+def _no_step(name: str) -> None:
+    """Tests replace this to stop a procedure after any of its steps."""
+
+
+@dataclass(frozen=True)
+class Disk:
+    on_step: Callable[[str], None] = _no_step
+
+    def put_if_absent(self, path: Path, parts: Iterable[ReadableBuffer], *, durable: bool = False) -> bool:
+        """Writes a file that is not there yet; False, and nothing changes, if it is. The first writer wins."""
+        if path.exists():
+            return False
+        with self._written(path, parts, durable) as temporary:
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            self.on_step("linked")
+            if durable:
+                self.sync_directory(path.parent)
+        return True
+
+    def replace(self, path: Path, parts: Iterable[ReadableBuffer], *, durable: bool = False) -> None:
+        """Writes a file whether it is there or not; a reader sees the old content or the new."""
+        with self._written(path, parts, durable) as temporary:
+            temporary.replace(path)
+            self.on_step("replaced")
+            if durable:
+                self.sync_directory(path.parent)
+
+    def copy(self, source: Path, target: Path, *, durable: bool = False) -> int:
+        """Copies a finished file, in full or not at all; answers its size."""
+        with source.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            self.replace(target, iter(lambda: file.read(1 << 20), b""), durable=durable)
+        return size
+
+    def sync(self, path: Path) -> None:
+        """Makes what was written to a file survive a power cut."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    sync_directory = sync
+
+    @contextmanager
+    def _written(self, path: Path, parts: Iterable[ReadableBuffer], durable: bool) -> Iterator[Path]:
+        temporary = path.with_name(f"{TEMPORARY}{path.name}-{secrets.token_hex(4)}")
+        try:
+            with room_for(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with temporary.open("wb") as file:
+                    _write_all(file, parts)
+                    self.on_step("written")
+                    if durable:
+                        file.flush()
+                        os.fsync(file.fileno())
+                        self.on_step("synced")
+            yield temporary
+        finally:
+            with suppress(FileNotFoundError):
+                temporary.unlink()
+
+
+def _write_all(file: IO[bytes], parts: Iterable[ReadableBuffer]) -> None:
+    for part in parts:
+        file.write(part)
+
+
+@contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """Turns "no space left" into an error that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise DiskFull(
+            f"no space left to write {path}",
+            why=f"the file system of {path.parent} is full",
+            fix="free some space and continue with --resume; nothing that was published is lost",
+        ) from error
+
+
+def sweep(directory: Path) -> None:
+    """Removes what a killed writer left unfinished; only where no other writer can be at work."""
+    for path in directory.rglob(f"{TEMPORARY}*"):
+        with suppress(FileNotFoundError):
+            path.unlink()

@@ -1,0 +1,144 @@
+"""Bags as files, on a local or mounted file system.
+
+log/<operator>/<slice>/0000000012.bag     a bag
+log/<operator>/<slice>/acks/<reader>      the newest epoch this reader has acknowledged
+log/<operator>/<slice>/cuts/0000000012    where the epoch of a live source ends
+log/damaged/                              bags that were set aside
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from understudy.log import bag
+from understudy.log.disk import Disk
+from understudy.log.interface import Published, Stored
+from understudy.model.names import SliceId
+
+_POLL_S = 0.01
+
+
+class FileLog:
+    """A publisher in this process wakes the readers beside it at once; other processes are noticed by looking."""
+
+    def __init__(self, root: Path, disk: Disk) -> None:
+        self._root = root
+        self._disk = disk
+        self._published = threading.Condition()
+        self._unsettled: dict[SliceId, set[int]] = defaultdict(set)
+
+    def publish(self, bag: bag.Bag, *, durable: bool) -> Published:
+        slice_id, epoch = bag.header.slice, bag.header.epoch
+        first = self._disk.put_if_absent(self._bag(slice_id, epoch), bag.parts, durable=durable)
+        if not durable:
+            # Also for a bag that was there: who knows whether its writer lived to settle it.
+            self._unsettled[slice_id].add(epoch)
+        with self._published:
+            self._published.notify_all()
+        stored = self.fetch(slice_id, epoch)
+        if stored is None:
+            # Trimmed in the meantime: all readers have it, so a late copy changes nothing.
+            stored = Stored(bag.header, self._bag(slice_id, epoch), 0)
+        return Published(first, stored)
+
+    def fetch(self, slice_id: SliceId, epoch: int) -> Stored | None:
+        path = self._bag(slice_id, epoch)
+        try:
+            header, start = bag.read_header(path)
+        except FileNotFoundError:
+            return None
+        return Stored(header, path, start)
+
+    def await_bags(self, slices: Sequence[SliceId], epoch: int, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        paths = [self._bag(slice_id, epoch) for slice_id in slices]
+        with self._published:
+            while not all(path.exists() for path in paths):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self._published.wait(min(left, _POLL_S))
+        return True
+
+    def newest(self, slice_id: SliceId) -> int:
+        return max(self._epochs(slice_id), default=-1)
+
+    def first_missing(self, slice_id: SliceId) -> int:
+        epochs = self._epochs(slice_id)
+        expected = min(epochs, default=0)
+        while expected in epochs:
+            expected += 1
+        return expected
+
+    def settle(self, slice_id: SliceId, epoch: int) -> None:
+        settled = {number for number in self._unsettled[slice_id] if number <= epoch}
+        for number in sorted(settled):
+            with suppress(FileNotFoundError):
+                self._disk.sync(self._bag(slice_id, number))
+        if settled:
+            self._disk.sync_directory(self._directory(slice_id))
+            self._unsettled[slice_id] -= settled
+
+    def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
+        if epoch > self._acknowledged(reader, upstream):
+            self._disk.replace(self._ack(reader, upstream), [str(epoch).encode()])
+
+    def trim(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
+        newest = self.newest(slice_id)
+        floor = min((self._acknowledged(reader, slice_id) for reader in readers), default=newest)
+        last = -1
+        for epoch in sorted(self._epochs(slice_id)):
+            # The newest one stays: it says how far this slice has come.
+            if epoch <= floor and epoch < newest:
+                self._bag(slice_id, epoch).unlink(missing_ok=True)
+                self._cut(slice_id, epoch - 1).unlink(missing_ok=True)
+                last = epoch
+        return last
+
+    def set_aside(self, slice_id: SliceId, epoch: int) -> None:
+        aside = self._root / "damaged" / f"{slice_id}-{epoch}-{time.time_ns()}.bag"
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            self._bag(slice_id, epoch).rename(aside)
+
+    def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
+        self._disk.put_if_absent(self._cut(slice_id, epoch), [json.dumps(value).encode()], durable=True)
+        return self.recorded(slice_id, epoch)
+
+    def recorded(self, slice_id: SliceId, epoch: int) -> Any:
+        try:
+            return json.loads(self._cut(slice_id, epoch).read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def _directory(self, slice_id: SliceId) -> Path:
+        return self._root / slice_id.operator / str(slice_id.index)
+
+    def _bag(self, slice_id: SliceId, epoch: int) -> Path:
+        return self._directory(slice_id) / f"{epoch:010d}.bag"
+
+    def _ack(self, reader: SliceId, upstream: SliceId) -> Path:
+        return self._directory(upstream) / "acks" / str(reader)
+
+    def _cut(self, slice_id: SliceId, epoch: int) -> Path:
+        return self._directory(slice_id) / "cuts" / f"{epoch:010d}"
+
+    def _acknowledged(self, reader: SliceId, upstream: SliceId) -> int:
+        try:
+            return int(self._ack(reader, upstream).read_bytes())
+        except (FileNotFoundError, ValueError):
+            # A power cut may leave the file empty; asking for more than needed is the safe side.
+            return -1
+
+    def _epochs(self, slice_id: SliceId) -> set[int]:
+        directory = self._directory(slice_id)
+        if not directory.is_dir():
+            return set()
+        return {int(path.stem) for path in directory.iterdir() if path.suffix == ".bag" and path.stem.isdigit()}

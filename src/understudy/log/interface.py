@@ -1,0 +1,87 @@
+"""Where bags are published and replayed from. A new log is one file in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from understudy.log import bag
+from understudy.model.layout import Channel
+from understudy.model.names import SliceId
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A published bag, where this node can read it."""
+
+    header: bag.Header
+    path: Path
+    start: int
+
+    def lines(self, channel: Channel) -> list[str]:
+        """What the gate of a query is told about the part this channel reads."""
+        return [
+            f"{channel.input}\t{self.start + s.offset}\t{s.length}\t{s.rows}\t{s.crc}\t{self.path}"
+            for s in self.header.part(channel.split, channel.part)
+        ]
+
+    def rows(self, channel: Channel, schema: pa.Schema) -> pa.Table:
+        return bag.read_rows(self.path, self.start, self.header.part(channel.split, channel.part), schema)
+
+
+@dataclass(frozen=True)
+class Published:
+    """`first` is False if the bag was there already; `stored` is the one that counts either way."""
+
+    first: bool
+    stored: Stored
+
+
+class Log(Protocol):
+    """All methods may be called from several threads and processes at once.
+
+    `publish` and `record` are put-if-absent: the first writer wins and everybody learns what won. Without `durable`
+    a bag survives killed processes; `settle` makes all bags up to an epoch survive a power cut as well.
+    """
+
+    def publish(self, bag: bag.Bag, *, durable: bool) -> Published: ...
+
+    def fetch(self, slice_id: SliceId, epoch: int) -> Stored | None: ...
+
+    def await_bags(self, slices: Sequence[SliceId], epoch: int, timeout_s: float) -> bool:
+        """Waits until all these slices have published the epoch."""
+        ...
+
+    def newest(self, slice_id: SliceId) -> int:
+        """The newest published epoch, -1 if there is none; never lost by trimming."""
+        ...
+
+    def first_missing(self, slice_id: SliceId) -> int:
+        """The first epoch after the trimmed ones that is not published."""
+        ...
+
+    def settle(self, slice_id: SliceId, epoch: int) -> None: ...
+
+    def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
+        """The reader will never again ask for this epoch of the upstream slice, or for one before."""
+        ...
+
+    def trim(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
+        """Removes the bags that all these readers have acknowledged; answers the last epoch removed or -1."""
+        ...
+
+    def set_aside(self, slice_id: SliceId, epoch: int) -> None:
+        """Takes a damaged bag out of the way, so that it can be published again."""
+        ...
+
+    def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
+        """Writes down where an epoch of a live source ends, durably; answers the value that was there first."""
+        ...
+
+    def recorded(self, slice_id: SliceId, epoch: int) -> Any:
+        """What was recorded for the epoch, or None."""
+        ...
