@@ -1,1 +1,8 @@
 """Adaptive high availability for PySpark Structured Streaming."""
+
+from understudy import sinks, sources
+from understudy.model.recovery import Recovery
+from understudy.model.topology import Topology
+from understudy.settings import setting
+
+__all__ = ["Recovery", "Topology", "setting", "sinks", "sources"]

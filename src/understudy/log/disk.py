@@ -59,13 +59,6 @@ class Disk:
             if durable:
                 self.sync_directory(path.parent)
 
-    def copy(self, source: Path, target: Path, *, durable: bool = False) -> int:
-        """Copies a finished file, in full or not at all; answers its size."""
-        with source.open("rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            self.replace(target, iter(lambda: file.read(1 << 20), b""), durable=durable)
-        return size
-
     def sync(self, path: Path) -> None:
         """Makes what was written to a file survive a power cut."""
         descriptor = os.open(path, os.O_RDONLY)

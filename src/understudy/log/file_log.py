@@ -70,6 +70,9 @@ class FileLog:
     def newest(self, slice_id: SliceId) -> int:
         return max(self._epochs(slice_id), default=-1)
 
+    def oldest(self, slice_id: SliceId) -> int | None:
+        return min(self._epochs(slice_id), default=None)
+
     def first_missing(self, slice_id: SliceId) -> int:
         epochs = self._epochs(slice_id)
         expected = min(epochs, default=0)

@@ -60,6 +60,10 @@ class Log(Protocol):
         """The newest published epoch, -1 if there is none; never lost by trimming."""
         ...
 
+    def oldest(self, slice_id: SliceId) -> int | None:
+        """The oldest epoch that is still there."""
+        ...
+
     def first_missing(self, slice_id: SliceId) -> int:
         """The first epoch after the trimmed ones that is not published."""
         ...

@@ -40,6 +40,15 @@ class Marker:
     files: tuple[Entry, ...]
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """A local checkpoint as of its newest committed batch; later batches may be in the making beside it."""
+
+    directory: Path
+    batch: int
+    epoch: int
+
+
 @dataclass
 class Shipped:
     """What the store already has of a local checkpoint, by name: the time and size of the file when it was copied."""
@@ -55,17 +64,19 @@ class Store:
         self._slice = slice_id
         self._disk = disk
 
-    def ship(self, local: Path, epoch: int, generation: int, shipped: Shipped) -> int:
-        """Copies what is new in a committed checkpoint, then writes its marker; answers the bytes copied.
+    def ship(self, checkpoint: Checkpoint | None, epoch: int, generation: int, shipped: Shipped) -> int:
+        """Copies what is new in a checkpoint, then writes its marker; answers the bytes copied.
 
-        The order is Spark's own: metadata and state, then offsets, then commits. Spark only removes files no newer
-        batch needs, so one that vanishes while we look was not needed.
+        A slice without state has no checkpoint: its marker says where to go on. The order is Spark's own: metadata and
+        state, then offsets, then commits. Spark only removes files no newer batch needs, so one that vanishes while we
+        look was not needed.
         """
         copied = 0
         entries: list[Entry] = []
-        for path in _checkpoint_files(local):
+        path_root = checkpoint.directory if checkpoint else self._root
+        for path in _files(checkpoint) if checkpoint else ():
             with suppress(FileNotFoundError):
-                entry, size = self._store(path, local, f"{generation}-{epoch}", shipped)
+                entry, size = self._store(path, path_root, f"{generation}-{epoch}", shipped)
                 entries.append(entry)
                 copied += size
         marker = Marker(epoch, generation, tuple(entries))
@@ -159,26 +170,20 @@ class Store:
         return self._root / "markers" / f"{marker.epoch:010d}-{marker.generation}.json"
 
 
-def newest_commit(local: Path) -> int | None:
-    """The last batch Spark has committed in this checkpoint."""
-    return max(_numbered(local / "commits"), default=None)
-
-
-def committed_epoch(local: Path) -> int | None:
-    """The epoch of that batch: batch numbers are not epochs, the offset is."""
-    batch = newest_commit(local)
+def committed(directory: Path) -> Checkpoint | None:
+    """The checkpoint as of the last batch Spark committed. Batch numbers are not epochs: the offset is."""
+    batch = max(_numbered(directory / "commits"), default=None)
     if batch is None:
         return None
-    return int((local / "offsets" / str(batch)).read_text().splitlines()[-1])
+    epoch = int((directory / "offsets" / str(batch)).read_text().splitlines()[-1])
+    return Checkpoint(directory, batch, epoch)
 
 
-def _checkpoint_files(local: Path) -> Iterable[Path]:
-    newest = newest_commit(local)
-    if newest is None:
-        return []
+def _files(checkpoint: Checkpoint) -> Iterable[Path]:
+    local = checkpoint.directory
     state = [path for path in sorted((local / "state").rglob("*")) if _finished(path)]
     offsets, commits = (
-        [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= newest]
+        [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= checkpoint.batch]
         for kind in ("offsets", "commits")
     )
     return [local / "metadata", *state, *offsets, *commits]

@@ -1,0 +1,161 @@
+"""What nodes and the manager tell each other. Every message says how things stand, so that losing one costs nothing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from understudy.model.run import Frozen, Rhythm, RunSpec
+
+
+class State(StrEnum):
+    STARTING = "starting"
+    RUNNING = "running"
+    FAILED = "failed"
+
+
+class Failure(Frozen):
+    """Why a replica or a check stopped. `final`: trying again cannot help. `damaged`: a bag that must be made again."""
+
+    what: str
+    why: str
+    fix: str
+    final: bool = False
+    damaged: tuple[str, int] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what}\n  why: {self.why}\n  fix: {self.fix}"
+
+
+class Steps(Frozen):
+    """How long the steps of bringing a replica up took, in seconds; `replayed` epochs were there already."""
+
+    read_checkpoint: float = 0.0
+    deploy: float = 0.0
+    wire: float = 0.0
+    replay: float = 0.0
+    replayed: int = 0
+    done: bool = False
+    done_at: float = 0.0
+
+
+class ReplicaStatus(Frozen):
+    slice: str
+    generation: int
+    state: State = State.STARTING
+    epoch: int = -1
+    rows_in: int = 0
+    rows_out: int = 0
+    state_rows: int = 0
+    state_bytes: int = 0
+    bytes_published: int = 0
+    bytes_shipped: int = 0
+    ended_at: int | None = None
+    diverged: int | None = None
+    steps: Steps = Steps()
+    failure: Failure | None = None
+
+
+class Receipt(Frozen):
+    """A sink wrote an epoch to the outside. `fresh` is False if the target held it already."""
+
+    sink: str
+    epoch: int
+    rows: int
+    digest: str
+    at: float
+    fresh: bool = True
+
+
+class Analysis(Frozen):
+    """What only Spark can say about an operator: whether it keeps state, and the schema of its output (as Spark's JSON)."""
+
+    stateful: bool
+    output: str
+
+
+class Hello(Frozen):
+    kind: Literal["hello"] = "hello"
+    node: str
+    token: str
+    pid: int
+    domain: str = ""
+
+
+class Heartbeat(Frozen):
+    kind: Literal["heartbeat"] = "heartbeat"
+    ready: bool
+    replicas: tuple[ReplicaStatus, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+
+
+class Checked(Frozen):
+    """The answer to `Check`: every operator analysed, or the first mistake."""
+
+    kind: Literal["checked"] = "checked"
+    operators: dict[str, Analysis] = Field(default_factory=dict)
+    failure: Failure | None = None
+
+
+class Welcome(Frozen):
+    kind: Literal["welcome"] = "welcome"
+    run: RunSpec
+    home: str
+
+
+class Check(Frozen):
+    kind: Literal["check"] = "check"
+
+
+class Begin(Frozen):
+    """Everything a node needs before it can host replicas; sent once per connection."""
+
+    kind: Literal["begin"] = "begin"
+    operators: dict[str, Analysis]
+    rhythm: Rhythm
+
+
+class Deploy(Frozen):
+    """`rewind`: begin before this epoch, because its bag must be made again. `resume_at`: where a sink goes on."""
+
+    kind: Literal["deploy"] = "deploy"
+    slice: str
+    generation: int
+    rewind: int | None = None
+    resume_at: int = 0
+
+
+class Stop(Frozen):
+    kind: Literal["stop"] = "stop"
+    slice: str
+    generation: int
+
+
+class Goal(Frozen):
+    """The number of epochs after which the run is complete."""
+
+    kind: Literal["goal"] = "goal"
+    epochs: int
+
+
+class Stored(Frozen):
+    """The manager has the receipts of this sink up to an epoch."""
+
+    kind: Literal["stored"] = "stored"
+    sink: str
+    epoch: int
+
+
+class Shutdown(Frozen):
+    kind: Literal["shutdown"] = "shutdown"
+
+
+FromNode = Annotated[Hello | Heartbeat | Checked, Field(discriminator="kind")]
+ToNode = Annotated[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown, Field(discriminator="kind")]
+
+from_node: TypeAdapter[Hello | Heartbeat | Checked] = TypeAdapter(FromNode)
+to_node: TypeAdapter[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown] = TypeAdapter(ToNode)

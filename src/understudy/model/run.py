@@ -1,0 +1,43 @@
+"""What a run was asked to do, and the rhythm of its epochs."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Rhythm(Frozen):
+    """When epochs are due: epoch `epoch` at `time`, the others before and after it at a steady pace.
+
+    A resumed run starts a new rhythm where the old one ended, so that it does not race through the pause. A `fast` run
+    has none: epochs are cut as quickly as they are read.
+    """
+
+    epoch: int
+    time: float
+    epoch_s: float
+    fast: bool = False
+
+    def due(self, epoch: int) -> float:
+        return self.time if self.fast else self.time + (epoch - self.epoch) * self.epoch_s
+
+
+class RunSpec(Frozen):
+    """The answers to the command line, kept in the home directory so that a run can go on without them."""
+
+    id: str
+    app: str
+    settings: dict[str, str] = Field(default_factory=dict)
+    nodes: int = 3
+    master: str = "local[1]"
+    epochs: int | None = None
+    for_s: float | None = None
+    fast: bool = False
+    replace: bool = False
+    backlog: int = 100
+    heartbeat_s: float = 0.1
+    misses: int = 30
+    profile: str = "quick"

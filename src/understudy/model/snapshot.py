@@ -1,0 +1,62 @@
+"""How things stand at one tick of the manager; decisions read nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from understudy.model.layout import Layout
+from understudy.model.messages import ReplicaStatus
+from understudy.model.names import SliceId
+
+
+class Phase(StrEnum):
+    """What the run means for whoever looks: data flows only while it is running."""
+
+    GATHERING = "gathering"
+    CHECKING = "checking"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+
+    @property
+    def over(self) -> bool:
+        return self in (Phase.FINISHED, Phase.FAILED)
+
+
+@dataclass(frozen=True)
+class NodeView:
+    """A node as the manager sees it. `silent_s` counts from its last heartbeat, or from the manager's own start."""
+
+    name: str
+    connected: bool
+    ready: bool
+    silent_s: float
+    replicas: tuple[ReplicaStatus, ...] = ()
+    domain: str = ""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Who hosts a slice. Every new deployment has a higher generation, so old replicas are told apart."""
+
+    slice: SliceId
+    node: str
+    generation: int
+    rewind: int | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    phase: Phase
+    layout: Layout | None
+    nodes: tuple[NodeView, ...]
+    assignments: tuple[Assignment, ...]
+    wanted_nodes: int
+    replace: bool
+    delivered: dict[str, int]
+    """For every sink, the number of epochs delivered without a gap."""
+    goal: int | None
+    waited_s: float
+    """Since the manager started; a run does not wait forever for nodes that never come."""

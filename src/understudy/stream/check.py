@@ -1,0 +1,123 @@
+"""Asks Spark about every operator before any data flows: does it work, does it keep state, what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from understudy.errors import InvalidInput
+from understudy.model.messages import Analysis
+from understudy.model.schema import parse
+from understudy.model.topology import Operator, Topology
+from understudy.stream import frames
+
+# Whatever is not known to be stateless counts as stateful: a checkpoint too many costs little, one too few everything.
+_STATELESS = {
+    "CollectMetrics", "DeserializeToObject", "EventTimeWatermark", "Expand", "Filter", "Generate", "MapElements",
+    "MapInArrow", "MapInPandas", "MapPartitions", "Project", "Repartition", "RepartitionByExpression",
+    "ResolvedHint", "SerializeFromObject", "StreamingRelationV2", "SubqueryAlias", "TypedFilter", "Union",
+    "ArrowEvalPython", "BatchEvalPython",
+}  # fmt: skip
+
+
+def analyse(spark: SparkSession, topology: Topology) -> dict[str, Analysis]:
+    """Builds every operator once on empty streams; raises the first mistake, with the operator's name."""
+    schemas = {source.name: source.source.schema for source in topology.sources}
+    found: dict[str, Analysis] = {}
+    for operator in topology.in_order():
+        inputs = [schemas[name] for name in operator.inputs]
+        _check_columns(operator, inputs)
+        frame = _call(spark, operator, inputs)
+        plan = _plan(frame)
+        _check_supported(spark, operator, plan)
+        schemas[operator.name] = _arrow(operator, frame)
+        found[operator.name] = Analysis(stateful=_keeps_state(plan), output=frame.schema.json())
+    return found
+
+
+def _call(spark: SparkSession, operator: Operator, inputs: Sequence[pa.Schema]) -> DataFrame:
+    try:
+        result = operator.function(*frames.inputs(spark, f"check {operator.name}", inputs))
+    except PySparkException as error:
+        raise InvalidInput(
+            f"operator '{operator.name}' cannot be built", why=_short(error), fix="correct its DataFrame code"
+        ) from error
+    if not isinstance(result, DataFrame):
+        raise InvalidInput(
+            f"operator '{operator.name}' returned {type(result).__name__}",
+            why="an operator takes streaming DataFrames and returns one",
+            fix="return the DataFrame, not a query or a result",
+        )
+    if not result.isStreaming:
+        raise InvalidInput(
+            f"operator '{operator.name}' returned a DataFrame that is not streaming",
+            why="its output must follow from its inputs, epoch by epoch",
+            fix="build the result from the function's parameters",
+        )
+    return result
+
+
+def _check_columns(operator: Operator, inputs: Sequence[pa.Schema]) -> None:
+    needed = [("key", column) for column in operator.key]
+    if operator.order == "strict" and operator.time is not None:
+        needed.append(("time", operator.time))
+    for what, column in needed:
+        for name, schema in zip(operator.inputs, inputs, strict=True):
+            if column not in schema.names:
+                raise InvalidInput(
+                    f"operator '{operator.name}' has {what}='{column}', which '{name}' does not have",
+                    why=f"the columns of '{name}' are {', '.join(schema.names)}",
+                    fix=f"name a column that every input of '{operator.name}' has",
+                )
+
+
+def _check_supported(spark: SparkSession, operator: Operator, plan: Any) -> None:
+    jvm: Any = spark._jvm
+    mode = jvm.org.apache.spark.sql.catalyst.streaming.InternalOutputModes.__getattr__(operator.output_mode.title())
+    try:
+        jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, mode)
+    except PySparkException as error:
+        raise InvalidInput(
+            f"Spark refuses operator '{operator.name}' with output_mode='{operator.output_mode}'",
+            why=_short(error),
+            fix="choose another output_mode, add a watermark, or split the operator in two",
+        ) from error
+
+
+def _arrow(operator: Operator, frame: DataFrame) -> pa.Schema:
+    names = [name.lower() for name in frame.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidInput(
+            f"operator '{operator.name}' returns two columns named '{twice[0]}'",
+            why="the operators that read it could not tell them apart",
+            fix="drop or rename one of them",
+        )
+    try:
+        return parse(to_arrow_schema(frame.schema))
+    except PySparkException as error:
+        raise InvalidInput(
+            f"operator '{operator.name}' returns a column that cannot be published", why=_short(error), fix="cast it"
+        ) from error
+
+
+def _plan(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
+
+
+def _keeps_state(plan: Any) -> bool:
+    if not plan.isStreaming():
+        return False
+    children = [plan.children().apply(i) for i in range(plan.children().size())]
+    name = plan.nodeName()
+    own = name not in _STATELESS and not (name == "Join" and sum(child.isStreaming() for child in children) < 2)
+    return own or any(_keeps_state(child) for child in children)
+
+
+def _short(error: PySparkException) -> str:
+    return str(error).strip().splitlines()[0][:400]

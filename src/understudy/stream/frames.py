@@ -1,0 +1,123 @@
+"""The edge to PySpark: streaming DataFrames of epochs, their gates, and queries over them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from understudy.errors import Unavailable
+from understudy.log.interface import Stored
+from understudy.model.layout import Channel
+from understudy.model.names import SliceId
+from understudy.model.topology import OutputMode
+
+FORMAT = "org.understudy.EpochSource"
+_TAG = "_input"
+
+
+def gate(spark: SparkSession, replica: str) -> Any:
+    """The Java object through which epochs are announced to the query of a replica."""
+    jvm: Any = spark._jvm
+    return jvm.org.understudy.Gate.of(replica)
+
+
+def remove_gate(spark: SparkSession, replica: str) -> None:
+    jvm: Any = spark._jvm
+    jvm.org.understudy.Gate.remove(replica)
+
+
+def inputs(spark: SparkSession, replica: str, schemas: Sequence[pa.Schema], start: int = 0) -> list[DataFrame]:
+    """One streaming DataFrame per input, all cut from one source: two sources could advance in different batches."""
+    spark_schemas = [from_arrow_schema(schema) for schema in schemas]
+    reader = (
+        spark.readStream.format(FORMAT)
+        .option("replica", replica)
+        .option("start", str(start))
+        .option("inputs", ",".join(str(len(schema)) for schema in schemas))
+    )
+    if len(schemas) == 1:
+        return [reader.schema(spark_schemas[0]).load()]
+    source = reader.schema(_tagged(spark_schemas)).load()
+    return [
+        source.where(F.col(_TAG) == number).select(
+            *[F.col(_column(number, field.name)).alias(field.name) for field in schema]
+        )
+        for number, schema in enumerate(spark_schemas)
+    ]
+
+
+def _tagged(schemas: Sequence[StructType]) -> StructType:
+    columns = [
+        StructField(_column(number, field.name), field.dataType)
+        for number, schema in enumerate(schemas)
+        for field in schema
+    ]
+    return StructType([StructField(_TAG, IntegerType()), *columns])
+
+
+def _column(number: int, name: str) -> str:
+    return f"_{number}_{name}"
+
+
+def start(
+    frame: DataFrame, name: str, output_mode: OutputMode, checkpoint: Path, batch: Callable[[DataFrame, int], None]
+) -> StreamingQuery:
+    own_identity(checkpoint)
+    return (
+        frame.writeStream.outputMode(output_mode)
+        .queryName(name)
+        .option("checkpointLocation", str(checkpoint))
+        .foreachBatch(batch)
+        .start()
+    )
+
+
+def own_identity(checkpoint: Path) -> None:
+    """Two queries with one id in a session stop each other, so a copied checkpoint gets an id of its own."""
+    metadata = checkpoint / "metadata"
+    if metadata.exists():
+        metadata.write_text(json.dumps({"id": str(uuid.uuid4())}))
+
+
+def strict_lines(
+    directory: Path, epoch: int, bags: Sequence[tuple[Channel, Stored]], schemas: Sequence[pa.Schema], time: str
+) -> list[str]:
+    """The rows of an epoch sorted by their time, then channel, then position, in a file of this replica."""
+    path = directory.with_name(directory.name + ".sorted") / f"{epoch}.arrow"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name(f"{epoch - 8}.arrow").unlink(missing_ok=True)
+    lines = []
+    with path.open("wb") as file:
+        for number, schema in enumerate(schemas):
+            tables = [stored.rows(channel, schema) for channel, stored in bags if channel.input == number]
+            rows = pa.concat_tables(tables)
+            # Arrow's sort is stable for equal times: channels and positions keep their order.
+            rows = rows.take(pc.sort_indices(rows, sort_keys=[(time, "ascending")]))
+            body = pa.BufferOutputStream()
+            with pa.ipc.new_stream(body, schema) as writer:
+                writer.write_table(rows)
+            content = body.getvalue()
+            crc = zlib.crc32(content)
+            lines.append(f"{number}\t{file.tell()}\t{content.size}\t{rows.num_rows}\t{crc}\t{path}")
+            file.write(content)
+    return lines
+
+
+def too_late(reader: SliceId, upstream: SliceId, epoch: int, oldest: int) -> Unavailable:
+    return Unavailable(
+        f"{reader} needs epoch {epoch} of {upstream}, which is gone",
+        why=f"the oldest epoch still in the log is {oldest}, and no checkpoint of {reader} is newer than {epoch - 1}",
+        fix="restore the home directory from a backup, or run again in a new --home",
+    )

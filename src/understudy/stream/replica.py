@@ -1,0 +1,144 @@
+"""A slice hosted by this node: started, watched, stopped. Sources, operators and sinks differ only in `work`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from understudy.errors import InvalidInput, Unavailable, UnderstudyError
+from understudy.log.bag import Bag
+from understudy.model.messages import Deploy, Failure, ReplicaStatus, State
+from understudy.model.names import SliceId
+from understudy.stream.site import Site
+
+logger = logging.getLogger(__name__)
+
+
+class Stopped(Exception):
+    """The replica was told to stop while it waited."""
+
+
+class Replica(ABC):
+    def __init__(self, site: Site, deploy: Deploy) -> None:
+        self.site = site
+        self.deploy = deploy
+        self.slice = SliceId.parse(deploy.slice)
+        self.vertex = site.layout[self.slice.operator]
+        self._status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation)
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._known = site.log.newest(self.slice)
+        self._wired_at: float | None = None
+        self._thread = threading.Thread(target=self._guarded, name=str(self), daemon=True)
+
+    def __str__(self) -> str:
+        return f"{self.slice}#{self.deploy.generation}"
+
+    @abstractmethod
+    def work(self) -> None:
+        """Runs until the replica is stopped or fails; raises what went wrong."""
+
+    def release(self) -> None:  # noqa: B027 - not every replica holds something
+        """Gives back what the replica holds, after `work` has ended for whatever reason."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def status(self) -> ReplicaStatus:
+        return self._status
+
+    def _guarded(self) -> None:
+        try:
+            self.work()
+        except Stopped:
+            pass
+        except BaseException as error:
+            # The boundary of the thread: whatever it was is reported.
+            logger.exception("%s failed", self)
+            failure = self._status.failure or describe(error, self.slice)
+            self.update(state=State.FAILED, failure=failure)
+        finally:
+            self.release()
+
+    def update(self, **changes: object) -> None:
+        with self._lock:
+            self._status = self._status.model_copy(update=changes)
+
+    def check_stop(self) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def pause(self, seconds: float) -> None:
+        if self._stop.wait(max(0.0, seconds)):
+            raise Stopped
+
+    def await_goal(self, epoch: int) -> None:
+        """Waits while there is nothing left to do; a later goal, or a stop, ends it."""
+        while self.site.goal.reached(epoch):
+            self.pause(0.05)
+
+    def await_room(self, epoch: int) -> None:
+        while not self.site.room(self.slice, epoch):
+            self.pause(0.01)
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Notes how long a step of coming up took."""
+        began = time.monotonic()
+        yield
+        self._note_steps(**{name: time.monotonic() - began})
+
+    def wired(self, waited_s: float) -> None:
+        """The first epoch has arrived; what follows is replay."""
+        if self._wired_at is None:
+            self._wired_at = time.monotonic()
+            self._note_steps(wire=waited_s)
+            self.update(state=State.RUNNING)
+
+    def _note_steps(self, **changes: object) -> None:
+        self.update(steps=self._status.steps.model_copy(update=changes))
+
+    def publish(self, bag: Bag, *, durable: bool) -> None:
+        """Publishes and keeps the books: how far we are, what it cost, whether another replica said otherwise."""
+        published = self.site.log.publish(bag, durable=durable)
+        header = published.stored.header
+        changes: dict[str, object] = {}
+        if header.digest != bag.header.digest:
+            logger.error("%s: epoch %d differs from the bag that was published before", self, header.epoch)
+            changes["diverged"] = header.epoch
+        if published.first:
+            changes["bytes_published"] = self._status.bytes_published + bag.size
+        self.update(
+            epoch=max(self._status.epoch, header.epoch), rows_out=self._status.rows_out + bag.header.rows, **changes
+        )
+        self.progressed(header.epoch)
+
+    def progressed(self, epoch: int) -> None:
+        """The recovery is over with the first epoch that nobody had finished before."""
+        if self._status.steps.done:
+            return
+        if epoch <= self._known:
+            self._note_steps(replayed=self._status.steps.replayed + 1)
+        elif self._wired_at is not None:
+            self._note_steps(replay=time.monotonic() - self._wired_at, done=True, done_at=time.time())
+
+
+def describe(error: BaseException, slice_id: SliceId) -> Failure:
+    if isinstance(error, UnderstudyError):
+        final = isinstance(error, InvalidInput | Unavailable)
+        return Failure(what=f"{slice_id}: {error.what}", why=error.why, fix=error.fix, final=final)
+    last = traceback.format_exception_only(error)[-1].strip()
+    return Failure(
+        what=f"{slice_id} failed: {last.splitlines()[0][:300]}",
+        why="".join(traceback.format_exception(error))[-3000:],
+        fix="see the node's log in the home directory",
+    )

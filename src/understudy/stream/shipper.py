@@ -1,0 +1,97 @@
+"""Ships a query's checkpoint every so many epochs, then acknowledges, trims and recycles."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from understudy.stream import shipping
+from understudy.stream.shipping import Shipped, Store
+
+if TYPE_CHECKING:
+    from understudy.stream.query import QueryReplica
+
+logger = logging.getLogger(__name__)
+
+_COMMIT_WAIT_MS = 200
+
+
+class Shipper:
+    """Works beside the query; the only thing they share is the checkpoint directory."""
+
+    def __init__(self, replica: QueryReplica) -> None:
+        self._replica = replica
+        self._store = Store(replica.site.checkpoints, replica.slice, replica.site.disk)
+        self._shipped = Shipped()
+        self._due = threading.Condition()
+        self._epoch: int | None = None
+        self._stop = False
+        self._thread: threading.Thread | None = None
+
+    def restore(self) -> int:
+        """Brings the last shipped checkpoint here; answers the first epoch to process."""
+        replica = self._replica
+        marker, self._shipped = self._store.restore(replica.directory, replica.deploy.rewind)
+        return 0 if marker is None else marker.epoch + 1
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._guarded, name=f"{self._replica} shipper", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._due:
+            self._stop = True
+            self._due.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def published(self, epoch: int) -> None:
+        """Called by the query after each bag."""
+        replica = self._replica
+        if not replica.protected:
+            # Nothing can be replayed into a state that is not kept, so nothing is held back for it.
+            self._acknowledge(epoch)
+        if (epoch + 1) % replica.vertex.recovery.ship_every == 0:
+            with self._due:
+                self._epoch = epoch
+                self._due.notify()
+
+    def _guarded(self) -> None:
+        while (epoch := self._next()) is not None:
+            try:
+                if self._replica.protected:
+                    self._ship(epoch)
+                self._trim()
+            except Exception:
+                # The stream goes on without this shipment; the next one carries what it would have carried.
+                logger.exception("%s: shipping epoch %d failed", self._replica, epoch)
+
+    def _next(self) -> int | None:
+        with self._due:
+            while self._epoch is None and not self._stop:
+                self._due.wait()
+            epoch, self._epoch = self._epoch, None
+            return None if self._stop else epoch
+
+    def _ship(self, epoch: int) -> None:
+        """The numbered order: 1 committed, 2 bags settled, 3 files, 4 marker, 5 acknowledged, 6 recycled."""
+        replica = self._replica
+        while replica.gate.awaitCommitted(epoch, _COMMIT_WAIT_MS) < epoch:
+            if self._stop:
+                return
+        checkpoint = shipping.committed(replica.directory) if replica.vertex.stateful else None
+        epoch = checkpoint.epoch if checkpoint else epoch
+        replica.site.log.settle(replica.slice, epoch)
+        copied = self._store.ship(checkpoint, epoch, replica.deploy.generation, self._shipped)
+        self._acknowledge(self._store.acknowledged())
+        self._store.recycle()
+        replica.update(bytes_shipped=replica.status().bytes_shipped + copied)
+
+    def _acknowledge(self, epoch: int) -> None:
+        for channel in self._replica.channels:
+            self._replica.site.log.acknowledge(self._replica.slice, channel.upstream, epoch)
+
+    def _trim(self) -> None:
+        site, slice_id = self._replica.site, self._replica.slice
+        site.log.trim(slice_id, site.layout.readers(slice_id))

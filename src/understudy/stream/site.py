@@ -1,0 +1,71 @@
+"""What the replicas on a node share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from understudy.log.disk import Disk
+from understudy.log.interface import Log
+from understudy.model.layout import Kind, Layout
+from understudy.model.names import SliceId
+from understudy.model.run import Rhythm
+from understudy.model.topology import Topology
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Goal:
+    """The number of epochs to process, unknown (None) until someone sets it."""
+
+    def __init__(self, epochs: int | None = None) -> None:
+        self._epochs = epochs
+        self._changed = threading.Condition()
+
+    def set(self, epochs: int) -> None:
+        with self._changed:
+            self._epochs = epochs
+            self._changed.notify_all()
+
+    @property
+    def epochs(self) -> int | None:
+        return self._epochs
+
+    def reached(self, epoch: int) -> bool:
+        return self._epochs is not None and epoch >= self._epochs
+
+
+@dataclass(frozen=True)
+class Site:
+    """`home` is durable and shared by all nodes, `local` is fast and this node's own."""
+
+    home: Path
+    local: Path
+    run: str
+    spark: SparkSession
+    log: Log
+    disk: Disk
+    topology: Topology
+    layout: Layout
+    schemas: Mapping[str, pa.Schema]
+    rhythm: Rhythm
+    backlog: int
+    goal: Goal = field(default_factory=Goal)
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.home / "checkpoints"
+
+    def room(self, slice_id: SliceId, epoch: int) -> bool:
+        """Whether this slice may work on an epoch: nobody runs too far ahead of those who read from it."""
+        behind = epoch - self.backlog
+        if behind < 0:
+            return True
+        readers = [r for r in self.layout.readers(slice_id) if self.layout[r.operator].kind is Kind.OPERATOR]
+        return all(self.log.newest(reader) >= behind for reader in readers)
