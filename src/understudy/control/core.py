@@ -81,6 +81,7 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
     yield from _assign(homeless, snapshot, layout, assigned)
     current = [assigned[s] for s in layout.slices if s in assigned and s not in moved and s not in homeless]
     yield from _deploy(current, nodes)
+    yield from _end_rewinds(current, nodes)
     yield from _stop_strangers(nodes, assigned)
 
 
@@ -93,8 +94,12 @@ def _finished(snapshot: Snapshot, layout: Layout) -> FinishRun | None:
 
 
 def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
-    """Sources that have all ended say how long the run is."""
+    """The run is as long as its time allows, or as its longest source."""
     if snapshot.goal is not None:
+        return
+    if snapshot.left_s is not None and snapshot.left_s <= 0:
+        newest = max((r.epoch for node in snapshot.nodes for r in node.replicas), default=-1)
+        yield SetGoal(newest + 1, f"the time is up after {newest + 1} epochs")
         return
     ends = {r.slice: r.ended_at for node in snapshot.nodes for r in node.replicas if r.ended_at is not None}
     sources = [str(slice_id) for slice_id in layout.of_kind(Kind.SOURCE)]
@@ -124,6 +129,14 @@ def _deploy(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterat
         there = any(_matches(replica, assignment) for replica in node.replicas)
         if node.connected and node.ready and not there:
             yield DeployReplica(assignment, f"{assignment.node} does not host {assignment.slice} yet")
+
+
+def _end_rewinds(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
+    """A slice that has made its damaged bag again need not go back to it a second time."""
+    for assignment in assignments:
+        for replica in nodes[assignment.node].replicas:
+            if assignment.rewind is not None and _matches(replica, assignment) and replica.epoch >= assignment.rewind:
+                yield Assign(replace(assignment, rewind=None), f"{assignment.slice} has made its bag again")
 
 
 def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[StopReplica]:

@@ -70,7 +70,7 @@ class Receipt(Frozen):
 
 
 class Analysis(Frozen):
-    """What only Spark can say about an operator: whether it keeps state, and the schema of its output (as Spark's JSON)."""
+    """What only Spark can say about an operator: whether it keeps state, and its output schema as JSON."""
 
     stateful: bool
     output: str

@@ -60,3 +60,5 @@ class Snapshot:
     goal: int | None
     waited_s: float
     """Since the manager started; a run does not wait forever for nodes that never come."""
+    left_s: float | None = None
+    """Until a run of limited time is over; negative afterwards."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from understudy.errors import InvalidInput
 from understudy.model.messages import Analysis
@@ -104,6 +106,11 @@ def _arrow(operator: Operator, frame: DataFrame) -> pa.Schema:
         raise InvalidInput(
             f"operator '{operator.name}' returns a column that cannot be published", why=_short(error), fix="cast it"
         ) from error
+
+
+def arrow_schema(analysis: Analysis) -> pa.Schema:
+    """The schema of an operator's bags, from what an earlier check found."""
+    return parse(to_arrow_schema(StructType.fromJson(json.loads(analysis.output))))
 
 
 def _plan(frame: DataFrame) -> Any:

@@ -1,0 +1,47 @@
+"""How a run looks from outside: what the API answers, the progress bar shows and tests read."""
+
+from __future__ import annotations
+
+from understudy.model.messages import Failure, ReplicaStatus
+from understudy.model.run import Frozen
+from understudy.model.snapshot import Phase
+
+
+class NodeState(Frozen):
+    name: str
+    connected: bool
+    ready: bool
+    pid: int
+    domain: str
+    cpu_s: float
+    memory_bytes: int
+    replicas: tuple[ReplicaStatus, ...]
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch any slice on this node has finished."""
+        return max((replica.epoch for replica in self.replicas), default=-1)
+
+
+class RunState(Frozen):
+    run: str
+    app: str
+    phase: Phase
+    elapsed_s: float
+    goal: int | None
+    delivered: dict[str, int]
+    rows: dict[str, int]
+    nodes: tuple[NodeState, ...]
+    lost: tuple[str, ...]
+    replacements: int
+    failure: Failure | None
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs every sink has delivered."""
+        return min(self.delivered.values(), default=0)
+
+    def epoch_of(self, target: str) -> int:
+        """How far a fault's target has come; the manager is as far as the fastest node."""
+        nodes = [node for node in self.nodes if node.name == target] or self.nodes
+        return max((node.epoch for node in nodes), default=-1)

@@ -1,0 +1,219 @@
+"""The agent of a node: obeys instructions, hosts replicas, says how they are."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+
+from understudy.control.fusion import lay_out
+from understudy.errors import UnderstudyError
+from understudy.log.disk import Disk
+from understudy.log.file_log import FileLog
+from understudy.model.layout import Kind
+from understudy.model.messages import (
+    Begin,
+    Check,
+    Checked,
+    Deploy,
+    Failure,
+    Goal,
+    Heartbeat,
+    Shutdown,
+    Stop,
+    Stored,
+    Welcome,
+)
+from understudy.model.names import SliceId
+from understudy.model.run import Frozen
+from understudy.model.topology import Topology
+from understudy.runtime.application import load
+from understudy.runtime.home import Home
+from understudy.stream import check, session
+from understudy.stream.query import QueryReplica
+from understudy.stream.replica import Replica
+from understudy.stream.sink import SinkReplica
+from understudy.stream.site import Site
+from understudy.stream.source import SourceReplica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+REPLICAS: dict[Kind, type[Replica]] = {
+    Kind.SOURCE: SourceReplica,
+    Kind.OPERATOR: QueryReplica,
+    Kind.SINK: SinkReplica,
+}
+MEASURE_EVERY_S = 1.0
+
+
+class Agent:
+    """Messages arrive on the link's thread and are worked off in order by `run`, on the main thread."""
+
+    def __init__(self, name: str, master: str, send: Callable[[Frozen], None]) -> None:
+        self.name = name
+        self._master = master
+        self._send = send
+        self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._replicas: dict[SliceId, Replica] = {}
+        self._welcome: Welcome | None = None
+        self._topology: Topology | None = None
+        self._spark: SparkSession | None = None
+        self._site: Site | None = None
+        self._goal: int | None = None
+        self._usage = (0.0, 0)
+
+    def receive(self, message: Any) -> None:
+        self._inbox.put(message)
+
+    def beat(self) -> Heartbeat:
+        replicas = list(self._replicas.values())
+        receipts = [r for replica in replicas if isinstance(replica, SinkReplica) for r in replica.receipts()]
+        return Heartbeat(
+            ready=self._spark is not None,
+            replicas=tuple(replica.status() for replica in replicas),
+            receipts=tuple(receipts),
+            cpu_s=self._usage[0],
+            memory_bytes=self._usage[1],
+        )
+
+    def run(self) -> None:
+        """Works until the manager says to shut down."""
+        threading.Thread(target=self._measure_forever, name="measure", daemon=True).start()
+        while not isinstance(message := self._inbox.get(), Shutdown):
+            try:
+                self._obey(message)
+            except Exception:
+                logger.exception("could not obey %s", type(message).__name__)
+        for replica in list(self._replicas.values()):
+            replica.stop()
+        if self._spark is not None:
+            self._spark.stop()
+
+    def _obey(self, message: Any) -> None:
+        match message:
+            case Welcome():
+                self._prepare(message)
+            case Check():
+                self._send(self._check())
+            case Begin():
+                self._begin(message)
+            case Deploy():
+                self._deploy(message)
+            case Stop():
+                self._stop(message)
+            case Goal():
+                self._set_goal(message.epochs)
+            case Stored():
+                self._stored(message)
+
+    def _prepare(self, welcome: Welcome) -> None:
+        if self._welcome is not None:
+            # The manager was restarted; we know all this, and our replicas never stopped.
+            return
+        self._welcome = welcome
+        run = welcome.run
+        self._topology = load(Path(run.app), run.settings)
+        local = Home(Path(welcome.home)).nodes / self.name
+        self._spark = session.start(self.name, self._master, session.Profile(run.profile), local, run.app)
+
+    def _check(self) -> Checked:
+        if self._spark is None or self._topology is None:
+            raise RuntimeError("asked to check before the session was up")
+        try:
+            return Checked(operators=check.analyse(self._spark, self._topology))
+        except UnderstudyError as error:
+            failure = Failure(what=error.what, why=error.why, fix=error.fix, final=True)
+        except Exception as error:
+            logger.exception("the check failed")
+            failure = Failure(
+                what=f"an operator failed when it was built: {error}",
+                why="its function raised an error before any data came",
+                fix="correct the function; the traceback is in the node's log",
+                final=True,
+            )
+        return Checked(failure=failure)
+
+    def _begin(self, begin: Begin) -> None:
+        if self._site is not None or self._welcome is None or self._topology is None or self._spark is None:
+            return
+        home = Home(Path(self._welcome.home))
+        disk = Disk()
+        schemas = {source.name: source.source.schema for source in self._topology.sources}
+        self._site = Site(
+            home=home.path,
+            local=home.nodes / self.name,
+            run=self._welcome.run.id,
+            spark=self._spark,
+            log=FileLog(home.log, disk),
+            disk=disk,
+            topology=self._topology,
+            layout=lay_out(self._topology, {name: op.stateful for name, op in begin.operators.items()}),
+            schemas=schemas | {name: check.arrow_schema(op) for name, op in begin.operators.items()},
+            rhythm=begin.rhythm,
+            backlog=self._welcome.run.backlog,
+        )
+        if self._goal is not None:
+            self._site.goal.set(self._goal)
+
+    def _deploy(self, message: Deploy) -> None:
+        slice_id = SliceId.parse(message.slice)
+        if self._site is None:
+            return
+        current = self._replicas.get(slice_id)
+        if current is not None and current.deploy.generation >= message.generation:
+            return
+        if current is not None:
+            current.stop()
+        replica = REPLICAS[self._site.layout[slice_id.operator].kind](self._site, message)
+        self._replicas[slice_id] = replica
+        replica.start()
+        logger.info("deployed %s", replica)
+
+    def _stop(self, message: Stop) -> None:
+        slice_id = SliceId.parse(message.slice)
+        current = self._replicas.get(slice_id)
+        if current is not None and current.deploy.generation == message.generation:
+            del self._replicas[slice_id]
+            current.stop()
+            logger.info("stopped %s", current)
+
+    def _set_goal(self, epochs: int) -> None:
+        self._goal = epochs
+        if self._site is not None:
+            self._site.goal.set(epochs)
+
+    def _stored(self, message: Stored) -> None:
+        for replica in self._replicas.values():
+            if isinstance(replica, SinkReplica) and replica.slice.operator == message.sink:
+                replica.stored(message.epoch)
+
+    def _measure_forever(self) -> None:
+        own = psutil.Process()
+        while True:
+            self._usage = _usage(own)
+            for replica in list(self._replicas.values()):
+                if isinstance(replica, QueryReplica):
+                    replica.measure()
+            time.sleep(MEASURE_EVERY_S)
+
+
+def _usage(own: psutil.Process) -> tuple[float, int]:
+    """CPU seconds and memory of this process and all its children, the JVM above all."""
+    cpu, memory = 0.0, 0
+    for process in [own, *own.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+            cpu += times.user + times.system
+            memory += process.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return cpu, memory

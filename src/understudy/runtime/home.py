@@ -1,0 +1,72 @@
+"""The home directory: everything that must survive, and who may use it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from understudy.errors import InvalidInput
+from understudy.model.run import RunSpec
+from understudy.store.interface import StateStore
+
+
+@dataclass(frozen=True)
+class Home:
+    """`log/` bags, `checkpoints/` shipped, `nodes/` local, `logs/` what processes print, `manager.db`, `token`."""
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        return self.path / "manager.db"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def nodes(self) -> Path:
+        return self.path / "nodes"
+
+    def exists(self) -> bool:
+        return self.database.exists()
+
+    def create(self) -> None:
+        for directory in (self.path, self.log, self.logs, self.nodes):
+            directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path / "token", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(24))
+
+    def token(self) -> str:
+        return (self.path / "token").read_text()
+
+    def lock(self) -> IO[str]:
+        """Held for as long as the run lives; the system gives it back however the run ends."""
+        file = (self.path / "lock").open("w")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise InvalidInput(
+                f"{self.path} is in use",
+                why="another run works in this home directory",
+                fix="wait for it, stop it, or give another --home",
+            ) from None
+        return file
+
+    def spec(self, store: StateStore) -> RunSpec:
+        facts = store.fact("run")
+        if facts is None:
+            raise InvalidInput(
+                f"{self.path} holds no run", why="it has no record of one", fix="start one without --resume"
+            )
+        return RunSpec(**facts)

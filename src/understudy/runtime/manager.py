@@ -1,0 +1,417 @@
+"""The manager: hears nodes, takes a snapshot, lets the core decide, carries it out, remembers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from pathlib import Path
+from typing import Any
+
+from understudy.control.core import decide
+from understudy.control.detector import Detector
+from understudy.control.fusion import lay_out
+from understudy.control.instructions import (
+    Assign,
+    CheckTopology,
+    DeployReplica,
+    FailRun,
+    FinishRun,
+    Instruction,
+    LoseNode,
+    SetGoal,
+    StopReplica,
+)
+from understudy.control.report import CostReport, Report, fault_reports, sink_report, slice_reports, verdict
+from understudy.model.event import Event
+from understudy.model.layout import Kind, Layout
+from understudy.model.messages import (
+    Analysis,
+    Begin,
+    Check,
+    Checked,
+    Deploy,
+    Failure,
+    Goal,
+    Heartbeat,
+    Hello,
+    Shutdown,
+    Stop,
+    Stored,
+    Welcome,
+)
+from understudy.model.run import Frozen, Rhythm, RunSpec
+from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
+from understudy.model.topology import Topology
+from understudy.model.view import NodeState, RunState
+from understudy.runtime.ledger import Ledger
+from understudy.store.interface import StateStore
+
+logger = logging.getLogger(__name__)
+
+GRACE_S = 10.0
+SAVE_EVERY_S = 1.0
+
+
+@dataclass
+class Connection:
+    """A node as far as the manager knows it. `send` is None while it is not connected."""
+
+    name: str
+    heard_at: float
+    send: Callable[[Frozen], None] | None = None
+    hello: Hello | None = None
+    beat: Heartbeat = field(default_factory=lambda: Heartbeat(ready=False))
+    begun: bool = False
+
+
+class Manager:
+    """Called from one loop. Time is passed in: `clock` for intervals, `wall` for what is written down."""
+
+    def __init__(
+        self,
+        home: Path,
+        topology: Topology,
+        store: StateStore,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._home, self._topology, self._store = home, topology, store
+        self._clock, self._wall = clock, wall
+        self.run = RunSpec(**store.fact("run"))
+        self._phase = Phase(store.fact("phase") or Phase.GATHERING)
+        self._operators = {k: Analysis(**v) for k, v in (store.fact("operators") or {}).items()}
+        self._rhythm = Rhythm(**store.fact("rhythm")) if store.fact("rhythm") else None
+        self._goal: int | None = store.fact("goal")
+        self._failure = Failure(**store.fact("failure")) if store.fact("failure") else None
+        self._lost: dict[str, int] = store.fact("lost") or {}
+        self._replacements: int = store.fact("replacements") or 0
+        self._ledger = Ledger(store.fact("ledger"))
+        self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
+        self._diverged: set[str] = set()
+        self._began = clock()
+        self._saved = clock()
+        self._detector = Detector(self.run.heartbeat_s, self.run.misses)
+        self._assignments = {assignment.slice: assignment for assignment in store.assignments()}
+        self._connections: dict[str, Connection] = {}
+        self._layout = self._lay_out() if self._phase is Phase.RUNNING else None
+        if self._phase is Phase.RUNNING:
+            # Nodes that were working when we were killed get some time to call again.
+            for assignment in self._assignments.values():
+                self._connections.setdefault(assignment.node, Connection(assignment.node, clock() + GRACE_S))
+        self.note("manager", f"manager started, {self._phase}", {"pid_phase": self._phase})
+
+    # -- hearing
+
+    def connect(self, hello: Hello, send: Callable[[Frozen], None]) -> None:
+        connection = Connection(hello.node, self._clock(), send, hello)
+        self._connections[hello.node] = connection
+        self._lost.pop(hello.node, None)
+        self.note("node_joined", f"{hello.node} joined", {"node": hello.node, "pid": hello.pid})
+        send(Welcome(run=self.run, home=str(self._home)))
+
+    def disconnect(self, name: str, send: Callable[[Frozen], None]) -> None:
+        connection = self._connections.get(name)
+        if connection is not None and connection.send is send:
+            connection.send = None
+
+    def hear(self, name: str, message: Heartbeat | Checked) -> None:
+        connection = self._connections.get(name)
+        if connection is None or connection.send is None:
+            return
+        if isinstance(message, Checked):
+            self._checked(message)
+            return
+        connection.heard_at = max(connection.heard_at, self._clock())
+        connection.beat = message
+        self._ledger.see(message.replicas)
+        self._ledger.see_node(name, message.cpu_s, message.memory_bytes)
+        self._receive(connection, message)
+        self._note_replicas(message)
+
+    def _receive(self, connection: Connection, beat: Heartbeat) -> None:
+        if not beat.receipts or connection.send is None:
+            return
+        self._store.receive(beat.receipts)
+        for sink in {receipt.sink for receipt in beat.receipts}:
+            connection.send(Stored(sink=sink, epoch=self._store.delivered(sink) - 1))
+
+    def _note_replicas(self, beat: Heartbeat) -> None:
+        for replica in beat.replicas:
+            key = (replica.slice, replica.generation)
+            if replica.steps.done and replica.generation > 1 and key not in self._recovered:
+                self._recovered.add(key)
+                fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
+                self.note("recovered", f"{replica.slice} is back", fields, self._cause(replica.slice))
+            if replica.diverged is not None and replica.slice not in self._diverged:
+                self._diverged.add(replica.slice)
+                text = (
+                    f"{replica.slice} is not deterministic: its replay of epoch {replica.diverged} differs from what "
+                    "was published; avoid rand(), uuid() and the current time, or say deterministic=False"
+                )
+                self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
+
+    def _cause(self, slice_name: str) -> int | None:
+        assigned = [e for e in self._store.events() if e.kind == "assigned" and e.fields["slice"] == slice_name]
+        return assigned[-1].number if assigned else None
+
+    def _checked(self, answer: Checked) -> None:
+        if answer.failure is not None:
+            self._enact(FailRun(answer.failure, "the topology is wrong"))
+            return
+        changed = [name for name, old in self._operators.items() if answer.operators.get(name) != old]
+        if changed:
+            failure = Failure(
+                what=f"operator '{changed[0]}' is not what it was when this run began",
+                why="its output or its state would not fit what is in the home directory",
+                fix="resume with the application as it was, or start a new run in another --home",
+            )
+            self._enact(FailRun(failure, "the application has changed"))
+            return
+        self._operators = answer.operators
+        try:
+            self._layout = self._lay_out()
+        except Exception as error:  # noqa: BLE001 - a mistake in the user's topology ends the run, not the manager
+            failure = Failure(what=str(error), why="the topology cannot be laid out", fix="correct the application")
+            self._enact(FailRun(failure, "the topology is wrong"))
+            return
+        self._begin()
+
+    def _begin(self) -> None:
+        first = min((self._store.delivered(sink.name) for sink in self._topology.sinks), default=0)
+        self._rhythm = Rhythm(epoch=first, time=self._wall(), epoch_s=self._topology.epoch_s, fast=self.run.fast)
+        self._phase = Phase.RUNNING
+        self._store.keep(
+            {
+                "operators": {name: value.model_dump() for name, value in self._operators.items()},
+                "rhythm": self._rhythm.model_dump(),
+                "phase": self._phase,
+                "began_at": self._store.fact("began_at") or self._wall(),
+                "running_since": self._wall(),
+            }
+        )
+        self.note("running", f"data flows from epoch {first}", {"epoch": first})
+
+    def _lay_out(self) -> Layout:
+        return lay_out(self._topology, {name: value.stateful for name, value in self._operators.items()})
+
+    # -- the tick
+
+    def tick(self) -> tuple[Instruction, ...]:
+        """Observe, decide, enact, remember."""
+        instructions = decide(self._snapshot(), self._detector)
+        for instruction in instructions:
+            self._enact(instruction)
+        self._greet()
+        if self._clock() - self._saved > SAVE_EVERY_S:
+            self._saved = self._clock()
+            self._store.keep({"ledger": self._ledger.dump()})
+        return instructions
+
+    def _snapshot(self) -> Snapshot:
+        now = self._clock()
+        nodes = tuple(
+            NodeView(
+                name=c.name,
+                connected=c.send is not None,
+                ready=c.beat.ready and c.begun if self._phase is Phase.RUNNING else c.beat.ready,
+                silent_s=now - c.heard_at,
+                replicas=c.beat.replicas,
+                domain=c.hello.domain if c.hello else "",
+            )
+            for c in self._connections.values()
+        )
+        since = self._store.fact("running_since") if self._phase is Phase.RUNNING else None
+        return Snapshot(
+            phase=self._phase,
+            layout=self._layout,
+            nodes=nodes,
+            assignments=tuple(self._assignments.values()),
+            wanted_nodes=self.run.nodes,
+            replace=self.run.replace,
+            delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
+            goal=self._goal,
+            waited_s=now - self._began,
+            left_s=None if since is None or self.run.for_s is None else since + self.run.for_s - self._wall(),
+        )
+
+    def _greet(self) -> None:
+        """Tells nodes what they need to host replicas, once the topology is known."""
+        if self._phase is not Phase.RUNNING or self._rhythm is None:
+            return
+        for connection in self._connections.values():
+            if connection.send is not None and connection.beat.ready and not connection.begun:
+                connection.send(Begin(operators=self._operators, rhythm=self._rhythm))
+                if self._goal is not None:
+                    connection.send(Goal(epochs=self._goal))
+                connection.begun = True
+
+    @singledispatchmethod
+    def _enact(self, instruction: Any) -> None:
+        raise NotImplementedError(type(instruction))
+
+    @_enact.register
+    def _(self, instruction: CheckTopology) -> None:
+        self._phase = Phase.CHECKING
+        self._send(instruction.node, Check())
+
+    @_enact.register
+    def _(self, instruction: LoseNode) -> None:
+        self._connections.pop(instruction.node)
+        cause = self.note("node_lost", instruction.reason, {"node": instruction.node})
+        self._lost[instruction.node] = cause
+        if self._phase is Phase.CHECKING:
+            self._phase = Phase.GATHERING
+        if instruction.replace:
+            self._replacements += 1
+        self._store.keep({"lost": self._lost, "replacements": self._replacements})
+
+    @_enact.register
+    def _(self, instruction: Assign) -> None:
+        new = instruction.assignment
+        before = self._assignments.get(new.slice)
+        self._assignments[new.slice] = new
+        self._store.assign(new)
+        if before is None or before.generation != new.generation:
+            cause = self._lost.get(before.node) if before else None
+            fields = {"slice": str(new.slice), "node": new.node, "generation": new.generation}
+            self.note("assigned", instruction.reason, fields, cause)
+        self._deploy(new)
+
+    @_enact.register
+    def _(self, instruction: DeployReplica) -> None:
+        self._deploy(instruction.assignment)
+
+    def _deploy(self, assignment: Assignment) -> None:
+        layout = self._layout
+        if layout is None:
+            return
+        sink = layout[assignment.slice.operator].kind is Kind.SINK
+        resume_at = self._store.delivered(assignment.slice.operator) if sink else 0
+        self._send(
+            assignment.node,
+            Deploy(
+                slice=str(assignment.slice),
+                generation=assignment.generation,
+                rewind=assignment.rewind,
+                resume_at=resume_at,
+            ),
+        )
+
+    @_enact.register
+    def _(self, instruction: StopReplica) -> None:
+        self._send(instruction.node, Stop(slice=instruction.slice, generation=instruction.generation))
+
+    @_enact.register
+    def _(self, instruction: SetGoal) -> None:
+        self._goal = instruction.epochs
+        self._store.keep({"goal": self._goal})
+        self.note("goal", instruction.reason, {"epochs": self._goal})
+        self._broadcast(Goal(epochs=self._goal))
+
+    @_enact.register
+    def _(self, instruction: FinishRun) -> None:
+        self._end(Phase.FINISHED, instruction.reason)
+
+    @_enact.register
+    def _(self, instruction: FailRun) -> None:
+        self._failure = instruction.failure
+        self._store.keep({"failure": instruction.failure.model_dump()})
+        self._end(Phase.FAILED, instruction.failure.what)
+
+    def _end(self, phase: Phase, reason: str) -> None:
+        self._phase = phase
+        self._store.keep({"phase": phase, "ended_at": self._wall(), "ledger": self._ledger.dump()})
+        self.note(phase, reason, {})
+
+    # -- telling
+
+    def shut_down(self) -> None:
+        self._store.keep({"ledger": self._ledger.dump()})
+        self._broadcast(Shutdown())
+
+    def _send(self, node: str, message: Frozen) -> None:
+        connection = self._connections.get(node)
+        if connection is not None and connection.send is not None:
+            connection.send(message)
+
+    def _broadcast(self, message: Frozen) -> None:
+        for name in list(self._connections):
+            self._send(name, message)
+
+    def note(self, kind: str, text: str, fields: dict[str, Any], cause: int | None = None) -> int:
+        at = self._wall()
+        number = self._store.note(at, kind, text, fields, cause)
+        logger.info("%s", text)
+        line = {"number": number, "at": at, "kind": kind, "text": text, "fields": fields, "cause": cause}
+        with (self._home / "events.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        return number
+
+    def events(self, after: int = 0) -> list[Event]:
+        return self._store.events(after)
+
+    def report(self) -> Report:
+        store = self._store
+        began = store.fact("began_at") or self._wall()
+        sinks = {
+            sink.name: sink_report(store.receipts(sink.name), store.duplicates(sink.name), self._goal)
+            for sink in self._topology.sinks
+        }
+        replicas = tuple(self._ledger.replicas.values())
+        return Report(
+            app=self._topology.name,
+            run=self.run.id,
+            epoch_s=self._topology.epoch_s,
+            epochs=min((sink.epochs for sink in sinks.values()), default=0),
+            elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
+            nodes=tuple(sorted(self._ledger.nodes)),
+            slices=slice_reports({str(a.slice): a.node for a in self._assignments.values()}, replicas),
+            faults=fault_reports(store.events(), began, self._schemes()),
+            sinks=sinks,
+            costs=CostReport(
+                cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
+                peak_memory_bytes={name: node.peak_memory_bytes for name, node in self._ledger.nodes.items()},
+                bytes_published=sum(replica.bytes_published for replica in replicas),
+                bytes_shipped=sum(replica.bytes_shipped for replica in replicas),
+            ),
+            diverged=tuple(sorted(self._diverged)),
+            failure=self._failure,
+            verdict=verdict(self._phase, sinks),
+        )
+
+    def _schemes(self) -> dict[str, str]:
+        vertices = self._layout.vertices if self._layout else ()
+        return {vertex.name: vertex.recovery.scheme for vertex in vertices}
+
+    def state(self) -> RunState:
+        nodes = tuple(
+            NodeState(
+                name=c.name,
+                connected=c.send is not None,
+                ready=c.beat.ready,
+                pid=c.hello.pid if c.hello else 0,
+                domain=c.hello.domain if c.hello else "",
+                cpu_s=c.beat.cpu_s,
+                memory_bytes=c.beat.memory_bytes,
+                replicas=c.beat.replicas,
+            )
+            for c in self._connections.values()
+        )
+        began = self._store.fact("began_at")
+        return RunState(
+            run=self.run.id,
+            app=self._topology.name,
+            phase=self._phase,
+            elapsed_s=self._wall() - began if began else 0.0,
+            goal=self._goal,
+            delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
+            rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
+            nodes=nodes,
+            lost=tuple(self._lost),
+            replacements=self._replacements,
+            failure=self._failure,
+        )

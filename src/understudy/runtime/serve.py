@@ -1,0 +1,35 @@
+"""The manager process: `python -m understudy.runtime.serve HOME PORT`."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+
+import uvicorn
+
+from understudy.runtime.application import load
+from understudy.runtime.home import Home
+from understudy.runtime.manager import Manager
+from understudy.runtime.parent import exit_with_parent
+from understudy.store.sqlite import SqliteStore
+from understudy.web.api import make_app
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("home", type=Path)
+    parser.add_argument("port", type=int)
+    parser.add_argument("--host", default="127.0.0.1")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    exit_with_parent()
+    home = Home(arguments.home)
+    store = SqliteStore(home.database)
+    spec = home.spec(store)
+    manager = Manager(home.path, load(Path(spec.app), spec.settings), store)
+    uvicorn.run(make_app(manager, home.token()), host=arguments.host, port=arguments.port, log_level="warning")
+
+
+if __name__ == "__main__":
+    main()

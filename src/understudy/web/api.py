@@ -1,0 +1,127 @@
+"""The manager's one port: nodes connect to it, people and programs ask it. It reads; it never decides."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, HTTPException, WebSocket, WebSocketDisconnect
+from pydantic import BaseModel, ValidationError
+
+from understudy.control.report import Report
+from understudy.model.event import Event
+from understudy.model.messages import Hello, from_node
+from understudy.model.run import Frozen
+from understudy.model.view import RunState
+from understudy.runtime.manager import Manager
+
+logger = logging.getLogger(__name__)
+
+TICK_S = 0.05
+_POLICY_VIOLATION = 1008
+
+
+class FaultNote(BaseModel):
+    """Whoever causes a fault says so, so that the report can tell how long it took to notice."""
+
+    spec: str
+    target: str
+    at: float
+
+
+def make_app(manager: Manager, token: str) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        loop = asyncio.create_task(_tick_forever(manager))
+        yield
+        loop.cancel()
+
+    app = FastAPI(title="understudy", version="1", lifespan=lifespan)
+
+    def authorised(authorization: Annotated[str, Header()] = "") -> None:
+        if not secrets.compare_digest(authorization, f"Bearer {token}"):
+            raise HTTPException(401, "this command needs the token in the home directory's file 'token'")
+
+    @app.get("/api/v1/state")
+    async def state() -> RunState:
+        return manager.state()
+
+    @app.get("/api/v1/events")
+    async def events(after: int = 0) -> list[Event]:
+        return manager.events(after)
+
+    @app.get("/api/v1/report")
+    async def report() -> Report:
+        return manager.report()
+
+    @app.post("/api/v1/faults", dependencies=[Depends(authorised)])
+    async def fault(note: FaultNote) -> dict[str, int]:
+        number = manager.note("fault", f"fault injected: {note.spec}", note.model_dump())
+        return {"number": number}
+
+    @app.post("/api/v1/stop", dependencies=[Depends(authorised)])
+    async def stop() -> dict[str, bool]:
+        manager.shut_down()
+        return {"stopping": True}
+
+    @app.get("/health/live")
+    async def live() -> dict[str, bool]:
+        return {"live": True}
+
+    @app.websocket("/nodes")
+    async def nodes(socket: WebSocket) -> None:
+        await socket.accept()
+        await _serve_node(manager, socket, token)
+
+    return app
+
+
+async def _tick_forever(manager: Manager) -> None:
+    while True:
+        try:
+            manager.tick()
+        except Exception:
+            logger.exception("a tick failed; the next one starts from what is there")
+        await asyncio.sleep(TICK_S)
+
+
+async def _serve_node(manager: Manager, socket: WebSocket, token: str) -> None:
+    try:
+        hello = from_node.validate_json(await socket.receive_text())
+    except (ValidationError, WebSocketDisconnect):
+        return
+    if not isinstance(hello, Hello) or not secrets.compare_digest(hello.token, token):
+        await socket.close(_POLICY_VIOLATION, "wrong token")
+        return
+    outbox: asyncio.Queue[Frozen] = asyncio.Queue()
+
+    def send(message: Frozen) -> None:
+        outbox.put_nowait(message)
+
+    manager.connect(hello, send)
+    sender = asyncio.create_task(_send_all(socket, outbox))
+    try:
+        await _hear_all(manager, hello.node, socket)
+    finally:
+        sender.cancel()
+        manager.disconnect(hello.node, send)
+
+
+async def _hear_all(manager: Manager, node: str, socket: WebSocket) -> None:
+    with suppress(WebSocketDisconnect):
+        while True:
+            message: Any = from_node.validate_json(await socket.receive_text())
+            manager.hear(node, message)
+
+
+async def _send_all(socket: WebSocket, outbox: asyncio.Queue[Frozen]) -> None:
+    while True:
+        message = await outbox.get()
+        try:
+            await socket.send_text(message.model_dump_json())
+        except (WebSocketDisconnect, RuntimeError):
+            return
