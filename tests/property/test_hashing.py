@@ -49,9 +49,7 @@ def tables(draw: st.DrawFn, min_rows: int = 0, max_rows: int = 12) -> pa.Table:
     for name in names:
         kind, values = TYPES[name]
         items = draw(st.lists(st.none() | values, min_size=rows, max_size=rows))
-        columns[name] = pa.array(
-            [list(v.items()) if isinstance(v, dict) and name == "map" else v for v in items], kind
-        )
+        columns[name] = pa.array([list(v.items()) if isinstance(v, dict) and name == "map" else v for v in items], kind)
     return pa.table(columns)
 
 
@@ -99,9 +97,7 @@ def test_digests_are_equal_exactly_when_the_multisets_are(data: st.DataObject) -
     kind, values = TYPES[name]
     left, right = (data.draw(st.lists(st.none() | values, max_size=4)) for _ in range(2))
     same = Counter(map(_plain, left)) == Counter(map(_plain, right))
-    assert (
-        digest(pa.table({"x": pa.array(left, kind)})) == digest(pa.table({"x": pa.array(right, kind)}))
-    ) == same
+    assert (digest(pa.table({"x": pa.array(left, kind)})) == digest(pa.table({"x": pa.array(right, kind)}))) == same
 
 
 @settings(max_examples=100, deadline=None)
@@ -125,16 +121,12 @@ def test_parts_hold_every_row_once_in_order_and_equal_keys_together(data: st.Dat
 @given(st.integers(0, 20), st.integers(1, 5))
 def test_spread_deals_rows_out(rows: int, slices: int) -> None:
     parts = spread(pa.table({"row": pa.array(np.arange(rows))}), slices)
-    assert [part["row"].to_pylist() for part in parts] == [
-        list(range(i, rows, slices)) for i in range(slices)
-    ]
+    assert [part["row"].to_pylist() for part in parts] == [list(range(i, rows, slices)) for i in range(slices)]
 
 
 def test_widths_of_numbers_do_not_matter() -> None:
     values = [0, 1, -1, 100, None]
-    hashes = [
-        row_hashes(pa.table({"x": pa.array(values, kind)})) for kind in (pa.int8(), pa.int32(), pa.int64())
-    ]
+    hashes = [row_hashes(pa.table({"x": pa.array(values, kind)})) for kind in (pa.int8(), pa.int32(), pa.int64())]
     assert np.array_equal(hashes[0], hashes[1])
     assert np.array_equal(hashes[0], hashes[2])
     parts = [1.5, -0.0, float("nan"), None]

@@ -22,9 +22,7 @@ ALL_TYPES = (
 
 
 def test_the_spelling_of_the_issue() -> None:
-    schema = parse(
-        "word string, at timestamp, tags array<string>, p struct<x:double,y:double>, d decimal(10,2)"
-    )
+    schema = parse("word string, at timestamp, tags array<string>, p struct<x:double,y:double>, d decimal(10,2)")
     assert schema == pa.schema(
         {
             "word": pa.string(),
@@ -113,10 +111,7 @@ def test_conform_selects_orders_casts_and_drops_metadata() -> None:
 
 def test_conform_cuts_times_to_microseconds_and_names_the_zone() -> None:
     table = pa.table({"at": pa.array([1_500], pa.timestamp("ns"))})
-    assert (
-        conform(table, parse("at timestamp"))["at"].to_pylist()[0].isoformat()
-        == "1970-01-01T00:00:00.000001+00:00"
-    )
+    assert conform(table, parse("at timestamp"))["at"].to_pylist()[0].isoformat() == "1970-01-01T00:00:00.000001+00:00"
 
 
 @pytest.mark.parametrize(

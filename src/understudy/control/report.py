@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Literal
 
 from understudy.model import hashing
@@ -77,7 +78,7 @@ def sink_report(receipts: Sequence[Receipt], duplicates: int, goal: int | None) 
     epochs = len(receipts)
     expected = goal if goal is not None else max((r.epoch + 1 for r in receipts), default=0)
     times = [receipt.at for receipt in sorted(receipts, key=lambda r: r.epoch)]
-    gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
     return SinkReport(
         epochs=epochs,
         rows=sum(receipt.rows for receipt in receipts),

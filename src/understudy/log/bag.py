@@ -102,7 +102,9 @@ def make(slice_id: SliceId, epoch: int, table: pa.Table, splits: Sequence[Split]
 def _divide(table: pa.Table, split: Split) -> Iterable[pa.Table]:
     if split.whole:
         return [table]
-    return hashing.partition(table, split.key, split.slices) if split.key else hashing.spread(table, split.slices)
+    if split.key:
+        return hashing.partition(table, split.key, split.slices)
+    return hashing.spread(table, split.slices)
 
 
 def _streams(table: pa.Table) -> Iterable[tuple[pa.Buffer, int]]:

@@ -110,9 +110,7 @@ def _column(table: pa.Table, name: str) -> pa.ChunkedArray:
     if len(found) == 1:
         return table.column(found[0])
     raise InvalidInput(
-        f"there is no column '{name}' to hash"
-        if not found
-        else f"column '{name}' is there {len(found)} times",
+        f"there is no column '{name}' to hash" if not found else f"column '{name}' is there {len(found)} times",
         why=f"the rows have the columns {', '.join(table.column_names) or '(none)'}",
         fix="use a column of the rows as key",
     )

@@ -48,9 +48,7 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if len(found) == 1:
         return table.column(found[0])
     raise InvalidInput(
-        f"column '{field.name}' is there {len(found)} times"
-        if found
-        else f"column '{field.name}' is missing",
+        f"column '{field.name}' is there {len(found)} times" if found else f"column '{field.name}' is missing",
         why=f"the rows have the columns {', '.join(table.column_names) or '(none)'}",
         fix=f"make exactly one column '{field.name}' of type {field.type}, or change the schema",
     )

@@ -35,7 +35,7 @@ from understudy.model.run import Frozen
 from understudy.model.topology import Topology
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
-from understudy.stream import check, session
+from understudy.stream import check, frames, session
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
 from understudy.stream.sink import SinkReplica
@@ -123,7 +123,8 @@ class Agent:
         run = welcome.run
         self._topology = load(Path(run.app), run.settings)
         local = Home(Path(welcome.home)).nodes / self.name
-        self._spark = session.start(self.name, self._master, session.Profile(run.profile), local, run.app)
+        frames.share_code(Path(run.app), self._topology)
+        self._spark = session.start(self.name, self._master, session.Profile(run.profile), local, {})
 
     def _check(self) -> Checked:
         if self._spark is None or self._topology is None:
@@ -131,16 +132,8 @@ class Agent:
         try:
             return Checked(operators=check.analyse(self._spark, self._topology))
         except UnderstudyError as error:
-            failure = Failure(what=error.what, why=error.why, fix=error.fix, final=True)
-        except Exception as error:
-            logger.exception("the check failed")
-            failure = Failure(
-                what=f"an operator failed when it was built: {error}",
-                why="its function raised an error before any data came",
-                fix="correct the function; the traceback is in the node's log",
-                final=True,
-            )
-        return Checked(failure=failure)
+            logger.exception("the check found a mistake")
+            return Checked(failure=Failure(what=error.what, why=error.why, fix=error.fix, final=True))
 
     def _begin(self, begin: Begin) -> None:
         if self._site is not None or self._welcome is None or self._topology is None or self._spark is None:

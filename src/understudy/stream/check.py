@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from understudy.errors import InvalidInput
@@ -45,9 +44,11 @@ def analyse(spark: SparkSession, topology: Topology) -> dict[str, Analysis]:
 def _call(spark: SparkSession, operator: Operator, inputs: Sequence[pa.Schema]) -> DataFrame:
     try:
         result = operator.function(*frames.inputs(spark, f"check {operator.name}", inputs))
-    except PySparkException as error:
+    except Exception as error:
         raise InvalidInput(
-            f"operator '{operator.name}' cannot be built", why=_short(error), fix="correct its DataFrame code"
+            f"operator '{operator.name}' cannot be built",
+            why=f"its function raised {type(error).__name__}: {_short(error)}",
+            fix="correct its DataFrame code",
         ) from error
     if not isinstance(result, DataFrame):
         raise InvalidInput(
@@ -80,7 +81,7 @@ def _check_columns(operator: Operator, inputs: Sequence[pa.Schema]) -> None:
 
 def _check_supported(spark: SparkSession, operator: Operator, plan: Any) -> None:
     jvm: Any = spark._jvm
-    mode = jvm.org.apache.spark.sql.catalyst.streaming.InternalOutputModes.__getattr__(operator.output_mode.title())
+    mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, operator.output_mode.title())()
     try:
         jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, mode)
     except PySparkException as error:
@@ -101,16 +102,16 @@ def _arrow(operator: Operator, frame: DataFrame) -> pa.Schema:
             fix="drop or rename one of them",
         )
     try:
-        return parse(to_arrow_schema(frame.schema))
-    except PySparkException as error:
+        return parse(frame.schema)
+    except InvalidInput as error:
         raise InvalidInput(
-            f"operator '{operator.name}' returns a column that cannot be published", why=_short(error), fix="cast it"
+            f"operator '{operator.name}' returns a column that cannot be published", why=error.what, fix="cast it"
         ) from error
 
 
 def arrow_schema(analysis: Analysis) -> pa.Schema:
     """The schema of an operator's bags, from what an earlier check found."""
-    return parse(to_arrow_schema(StructType.fromJson(json.loads(analysis.output))))
+    return parse(StructType.fromJson(json.loads(analysis.output)))
 
 
 def _plan(frame: DataFrame) -> Any:
@@ -126,5 +127,5 @@ def _keeps_state(plan: Any) -> bool:
     return own or any(_keeps_state(child) for child in children)
 
 
-def _short(error: PySparkException) -> str:
-    return str(error).strip().splitlines()[0][:400]
+def _short(error: Exception) -> str:
+    return (str(error).strip().splitlines() or ["without a word"])[0][:400]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import uuid
 import zlib
 from collections.abc import Callable, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -21,10 +24,18 @@ from understudy.errors import Unavailable
 from understudy.log.interface import Stored
 from understudy.model.layout import Channel
 from understudy.model.names import SliceId
-from understudy.model.topology import OutputMode
+from understudy.model.topology import OutputMode, Topology
 
 FORMAT = "org.understudy.EpochSource"
 _TAG = "_input"
+
+
+def share_code(app: Path, topology: Topology) -> None:
+    """Lets Python workers run the user's functions: those of the file itself travel, files beside it are found."""
+    for operator in topology.operators:
+        register_pickle_by_value(sys.modules[operator.function.__module__])  # type: ignore[no-untyped-call]
+    beside = [str(app.resolve().parent), os.environ.get("PYTHONPATH", "")]
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, beside))
 
 
 def gate(spark: SparkSession, replica: str) -> Any:

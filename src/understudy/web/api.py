@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, HTTPException, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, WebSocket, WebSocketDisconnect
 from pydantic import BaseModel, ValidationError
 
 from understudy.control.report import Report
@@ -41,36 +41,8 @@ def make_app(manager: Manager, token: str) -> FastAPI:
         loop.cancel()
 
     app = FastAPI(title="understudy", version="1", lifespan=lifespan)
-
-    def authorised(authorization: Annotated[str, Header()] = "") -> None:
-        if not secrets.compare_digest(authorization, f"Bearer {token}"):
-            raise HTTPException(401, "this command needs the token in the home directory's file 'token'")
-
-    @app.get("/api/v1/state")
-    async def state() -> RunState:
-        return manager.state()
-
-    @app.get("/api/v1/events")
-    async def events(after: int = 0) -> list[Event]:
-        return manager.events(after)
-
-    @app.get("/api/v1/report")
-    async def report() -> Report:
-        return manager.report()
-
-    @app.post("/api/v1/faults", dependencies=[Depends(authorised)])
-    async def fault(note: FaultNote) -> dict[str, int]:
-        number = manager.note("fault", f"fault injected: {note.spec}", note.model_dump())
-        return {"number": number}
-
-    @app.post("/api/v1/stop", dependencies=[Depends(authorised)])
-    async def stop() -> dict[str, bool]:
-        manager.shut_down()
-        return {"stopping": True}
-
-    @app.get("/health/live")
-    async def live() -> dict[str, bool]:
-        return {"live": True}
+    app.include_router(_questions(manager))
+    app.include_router(_commands(manager, token))
 
     @app.websocket("/nodes")
     async def nodes(socket: WebSocket) -> None:
@@ -78,6 +50,47 @@ def make_app(manager: Manager, token: str) -> FastAPI:
         await _serve_node(manager, socket, token)
 
     return app
+
+
+def _questions(manager: Manager) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/api/v1/state")
+    async def state() -> RunState:
+        return manager.state()
+
+    @router.get("/api/v1/events")
+    async def events(after: int = 0) -> list[Event]:
+        return manager.events(after)
+
+    @router.get("/api/v1/report")
+    async def report() -> Report:
+        return manager.report()
+
+    @router.get("/health/live")
+    async def live() -> dict[str, bool]:
+        return {"live": True}
+
+    return router
+
+
+def _commands(manager: Manager, token: str) -> APIRouter:
+    def authorised(authorization: Annotated[str, Header()] = "") -> None:
+        if not secrets.compare_digest(authorization, f"Bearer {token}"):
+            raise HTTPException(401, "this command needs the token in the home directory's file 'token'")
+
+    router = APIRouter(dependencies=[Depends(authorised)])
+
+    @router.post("/api/v1/faults")
+    async def fault(note: FaultNote) -> dict[str, int]:
+        return {"number": manager.note("fault", f"fault injected: {note.spec}", note.model_dump())}
+
+    @router.post("/api/v1/stop")
+    async def stop() -> dict[str, bool]:
+        manager.shut_down()
+        return {"stopping": True}
+
+    return router
 
 
 async def _tick_forever(manager: Manager) -> None:

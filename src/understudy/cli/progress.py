@@ -1,0 +1,90 @@
+"""What a person sees while a run goes on, and at its end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from understudy.control.report import Report
+from understudy.model.view import RunState
+
+LINE_EVERY_S = 5.0
+
+
+class Progress:
+    """A live line on a terminal; elsewhere a plain line every few seconds."""
+
+    def __init__(self, console: Console, home: Path) -> None:
+        self._console = console
+        self._home = home
+        self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
+        self._printed = 0.0
+        self._phase = ""
+        self._lost: set[str] = set()
+
+    def __enter__(self) -> Progress:
+        self._console.print(f"home: {self._home}", highlight=False, soft_wrap=True)
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, state: RunState) -> None:
+        for node in set(state.lost) - self._lost:
+            self._console.print(f"[yellow]{state.elapsed_s:6.1f} s  {node} is lost; its slices move[/]")
+        self._lost = set(state.lost)
+        if self._live is not None:
+            self._live.update(_line(state))
+        elif state.phase != self._phase or time.monotonic() - self._printed > LINE_EVERY_S:
+            self._printed = time.monotonic()
+            self._console.print(_words(state), highlight=False)
+        self._phase = state.phase
+
+
+def _words(state: RunState) -> str:
+    ready = sum(node.ready for node in state.nodes)
+    goal = f" of {state.goal}" if state.goal is not None else ""
+    rate = sum(state.rows.values()) / state.elapsed_s if state.elapsed_s > 0 else 0.0
+    ahead = max((node.epoch for node in state.nodes), default=-1) + 1 - state.epoch
+    return (
+        f"{state.phase}: epoch {state.epoch}{goal}, {max(ahead, 0)} in flight, "
+        f"{ready} of {len(state.nodes)} nodes ready, {rate:,.0f} rows/s"
+    )
+
+
+def _line(state: RunState) -> Table:
+    table = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=state.goal, completed=state.epoch, width=30, pulse=state.goal is None)
+    table.add_row(bar, Text(_words(state)))
+    return table
+
+
+def show_report(console: Console, report: Report) -> None:
+    colour = {"exact": "green", "lossy": "yellow", "failed": "red"}[report.verdict]
+    console.print(f"[bold {colour}]{report.verdict}[/]: {report.epochs} epochs in {report.elapsed_s:.1f} s")
+    if report.failure is not None:
+        console.print(str(report.failure), markup=False, highlight=False)
+    sinks = Table("sink", "epochs", "rows", "lost", "twice", "longest gap", "digest", box=None, header_style="bold")
+    for name, sink in report.sinks.items():
+        counts = (sink.epochs, sink.rows, sink.lost_epochs, sink.duplicate_epochs)
+        sinks.add_row(name, *[f"{count:,}" for count in counts], f"{sink.max_gap_s:.2f} s", sink.digest[:16])
+    console.print(sinks)
+    for fault in report.faults:
+        found = "not noticed" if fault.detected_after_s is None else f"noticed after {fault.detected_after_s:.2f} s"
+        console.print(f"{fault.spec} at {fault.at_s:.1f} s: {found}", highlight=False)
+        for recovery in fault.recoveries:
+            steps = ", ".join(f"{name} {value:.2f}" for name, value in recovery.steps.items())
+            text = f"  {recovery.slice} back after {recovery.actual_s:.2f} s ({steps}), "
+            console.print(text + f"{recovery.epochs_replayed} epochs replayed", highlight=False)
+    for name in report.diverged:
+        console.print(f"[yellow]{name} is not deterministic[/]: its replay differed from what it had published")

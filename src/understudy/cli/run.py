@@ -1,0 +1,112 @@
+"""`understudy run`: a topology on this machine, with progress, faults and a report."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from understudy.errors import InvalidInput
+from understudy.model.faults import Fault
+from understudy.model.run import RunSpec
+from understudy.model.topology import Topology, seconds
+
+
+def run(
+    app: Annotated[Path, typer.Argument(help="The Python file with the topology.", show_default=False)],
+    nodes: Annotated[int, typer.Option(min=1, help="How many nodes to start.")] = 3,
+    master: Annotated[str, typer.Option(help="Spark master of every node.")] = "local[1]",
+    epochs: Annotated[int | None, typer.Option(min=1, help="Process exactly so many epochs, drain, stop.")] = None,
+    for_: Annotated[str | None, typer.Option("--for", help="Run for so long, like 60s, then drain and stop.")] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock between epochs.")] = False,
+    home: Annotated[Path | None, typer.Option(help="Where state lives; default: a new one under .understudy/.")] = None,
+    port: Annotated[int, typer.Option(help="The manager's port; 0 picks a free one.")] = 8787,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on in a home directory that is there.")] = False,
+    fault: Annotated[
+        list[str] | None, typer.Option(help="Cause a fault, like kill:node-2@epoch12; repeatable.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE for us.setting(); repeatable.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Start a new node for every one that is lost.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
+    profile: Annotated[str, typer.Option(help="JVM settings: quick starts sooner, full processes more.")] = "quick",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Run a topology and keep it running; exits with 0 if the output is exact, 1 if not, 2 on an error."""
+    from understudy.cli.progress import Progress, show_report
+    from understudy.runtime.application import load
+    from understudy.runtime.home import Home
+    from understudy.runtime.launcher import Launcher, prepare, reopen
+
+    faults = [Fault.parse(spec) for spec in fault or []]
+    settings = _settings(set_ or [])
+    topology = load(app, settings)
+    place = Home((home or _default_home(topology, resume)).resolve())
+    changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
+    changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": settings}
+    changes |= {"profile": profile, "backlog": 8 if fast else 100}
+    if resume:
+        place.path.mkdir(parents=True, exist_ok=True)
+        lock = place.lock()
+        spec = reopen(place, changes)
+    else:
+        _refuse_used(place)
+        place.path.mkdir(parents=True, exist_ok=True)
+        lock = place.lock()
+        spec = RunSpec(id=secrets.token_hex(8), **changes)
+        prepare(place, spec)
+    console = Console(stderr=True, quiet=quiet)
+    with lock, Launcher(place, spec, port, faults) as launcher, Progress(console, place.path) as progress:
+        launcher.watch = progress.show
+        try:
+            result = launcher.run()
+        except KeyboardInterrupt:
+            launcher.stop()
+            console.print(f"stopped; go on with [bold]understudy run {app} --home {place.path} --resume[/]")
+            raise typer.Exit(130) from None
+    if report is not None:
+        report.write_text(result.model_dump_json(indent=2) + "\n")
+    if as_json:
+        print(result.model_dump_json(indent=2))
+    elif not quiet:
+        show_report(Console(), result)
+    raise typer.Exit(0 if result.verdict == "exact" else 1)
+
+
+def _settings(pairs: list[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InvalidInput(f"--set {pair}", why="a setting has a name and a value", fix="write --set NAME=VALUE")
+        settings[name] = value
+    return settings
+
+
+def _default_home(topology: Topology, resume: bool) -> Path:
+    parent = Path(".understudy") / topology.name
+    if not resume:
+        return parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    homes = sorted(path.parent for path in parent.glob("*/manager.db"))
+    if not homes:
+        raise InvalidInput(
+            f"there is no run of '{topology.name}' to resume here",
+            why=f"{parent} holds none",
+            fix="start one without --resume, or name its --home",
+        )
+    return homes[-1]
+
+
+def _refuse_used(home: object) -> None:
+    from understudy.runtime.home import Home
+
+    if isinstance(home, Home) and home.exists():
+        raise InvalidInput(
+            f"{home.path} holds a run already",
+            why="starting anew would mix two runs",
+            fix="go on with --resume, or give another --home",
+        )

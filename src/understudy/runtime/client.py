@@ -1,0 +1,47 @@
+"""Talks to a manager over its API."""
+
+from __future__ import annotations
+
+import time
+
+import httpx
+
+from understudy.control.report import Report
+from understudy.model.view import RunState
+
+
+class Client:
+    """Answers None where the manager does not answer: it may be on its way back."""
+
+    def __init__(self, url: str, token: str = "") -> None:
+        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=5.0)
+
+    def state(self) -> RunState | None:
+        text = self._get("/api/v1/state")
+        return None if text is None else RunState.model_validate_json(text)
+
+    def report(self) -> Report | None:
+        text = self._get("/api/v1/report")
+        return None if text is None else Report.model_validate_json(text)
+
+    def note_fault(self, spec: str, target: str, at: float | None = None) -> bool:
+        return self._post("/api/v1/faults", {"spec": spec, "target": target, "at": at or time.time()})
+
+    def stop(self) -> bool:
+        return self._post("/api/v1/stop", {})
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _get(self, path: str) -> str | None:
+        try:
+            answer = self._http.get(path)
+        except httpx.HTTPError:
+            return None
+        return answer.text if answer.is_success else None
+
+    def _post(self, path: str, body: dict[str, object]) -> bool:
+        try:
+            return self._http.post(path, json=body).is_success
+        except httpx.HTTPError:
+            return False

@@ -1,0 +1,189 @@
+"""Runs a topology on this machine: a manager, nodes, and the faults that were asked for."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from understudy.control.report import Report
+from understudy.errors import InvalidInput, Unavailable
+from understudy.log.disk import sweep
+from understudy.model.faults import MANAGER, Fault, FaultKind
+from understudy.model.run import RunSpec
+from understudy.model.view import RunState
+from understudy.runtime.client import Client
+from understudy.runtime.home import Home
+from understudy.runtime.processes import Child, spawn
+from understudy.store.sqlite import SqliteStore
+
+POLL_S = 0.05
+END_S = 10.0
+
+
+@dataclass
+class Launcher:
+    """`with Launcher(…) as launcher: report = launcher.run()`. Whatever was started is ended on the way out."""
+
+    home: Home
+    spec: RunSpec
+    port: int
+    faults: Sequence[Fault] = ()
+    host: str = "127.0.0.1"
+    watch: Callable[[RunState], None] = lambda _: None
+    _nodes: dict[str, Child] = field(default_factory=dict, init=False)
+    _manager: Child | None = field(default=None, init=False)
+    _pending: list[Fault] = field(default_factory=list, init=False)
+    _thaws: list[tuple[float, Child]] = field(default_factory=list, init=False)
+    _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
+    _started: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._pending = list(self.faults)
+        self.port = self.port or _free_port()
+        self._check_targets()
+        self._client = Client(f"http://{self.host}:{self.port}", self.home.token())
+
+    def __enter__(self) -> Launcher:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        self._end_all()
+
+    def run(self) -> Report:
+        """Until the run is over; the report says how it went."""
+        self._start_manager()
+        for _ in range(self.spec.nodes):
+            self._start_node()
+        while True:
+            state = self._client.state()
+            if state is not None:
+                self.watch(state)
+                if state.phase.over:
+                    break
+                self._act(state)
+            self._keep_alive(state)
+            time.sleep(POLL_S)
+        report = self._client.report()
+        if report is None:
+            raise Unavailable("the manager ended before its report", why="it does not answer", fix="use --resume")
+        return report
+
+    def stop(self) -> Report | None:
+        """Ends a run that goes on; it can be resumed."""
+        report = self._client.report()
+        self._client.stop()
+        return report
+
+    def _act(self, state: RunState) -> None:
+        """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
+        while len(self._nodes) < self.spec.nodes + state.replacements:
+            self._start_node()
+        now = time.time()
+        for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
+            if state.goal is None or state.epoch < state.goal:
+                self._pending.remove(fault)
+                self._cause(fault)
+        for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
+            child.thaw()
+            self._thaws.remove((moment, child))
+        self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
+
+    def _cause(self, fault: Fault) -> None:
+        child = self._manager if fault.target == MANAGER else self._nodes.get(fault.target)
+        if child is None or not child.alive:
+            raise InvalidInput(
+                f"--fault {fault.spec}: {fault.target} is not running",
+                why=f"the nodes of this run are {', '.join(self._nodes)}",
+                fix="name one of them, or leave the fault out",
+            )
+        at = time.time()
+        if fault.kind is FaultKind.KILL:
+            child.kill()
+        else:
+            child.freeze()
+            self._thaws.append((at + fault.length_s, child))
+        self._unsaid.append((fault, at))
+
+    def _keep_alive(self, state: RunState | None) -> None:
+        """Brings a dead manager back; gives up if nodes die before the run has begun."""
+        if self._manager is not None and not self._manager.alive:
+            if self._manager.process.returncode > 0:
+                raise Unavailable("the manager could not start", why=self._manager.tail(), fix="see the lines above")
+            self._start_manager()
+        if state is None or not state.nodes:
+            for child in self._nodes.values():
+                if not child.alive and child.process.returncode > 0:
+                    raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
+
+    def _check_targets(self) -> None:
+        if self.spec.replace:
+            return
+        known = {MANAGER, *(f"node-{number + 1}" for number in range(self.spec.nodes))}
+        for fault in self.faults:
+            if fault.target not in known:
+                raise InvalidInput(
+                    f"--fault {fault.spec}: there is no {fault.target}",
+                    why=f"this run has {', '.join(sorted(known))}",
+                    fix="name one of them",
+                )
+
+    def _start_manager(self) -> None:
+        arguments = [str(self.home.path), str(self.port), "--host", self.host]
+        self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
+
+    def _start_node(self) -> None:
+        self._started += 1
+        name = f"node-{self._started}"
+        shutil.rmtree(self.home.nodes / name, ignore_errors=True)
+        url = f"ws://{self.host}:{self.port}/nodes"
+        arguments = [url, name, "--master", self.spec.master, "--child"]
+        token = {"UNDERSTUDY_TOKEN": self.home.token()}
+        self._nodes[name] = spawn(name, "understudy.runtime.node", arguments, self.home.logs / f"{name}.log", token)
+
+    def _end_all(self) -> None:
+        for _, child in self._thaws:
+            child.thaw()
+        if self._manager is not None and self._manager.alive:
+            self._client.stop()
+        deadline = time.monotonic() + END_S
+        for child in self._nodes.values():
+            child.end(max(0.1, deadline - time.monotonic()))
+        if self._manager is not None:
+            self._manager.kill()
+        self._client.close()
+
+
+def prepare(home: Home, spec: RunSpec) -> None:
+    """Writes down what a new run was asked to do."""
+    home.create()
+    store = SqliteStore(home.database)
+    store.keep({"run": spec.model_dump(), "goal": spec.epochs})
+    store.close()
+
+
+def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
+    """Makes a home ready to go on in: whatever hosted its slices is gone, everything published stays."""
+    home.create()
+    sweep(home.log)
+    sweep(home.path / "checkpoints")
+    store = SqliteStore(home.database)
+    spec = home.spec(store).model_copy(update=changes)
+    goal = spec.epochs if spec.epochs is not None else None
+    store.keep(
+        {"run": spec.model_dump(), "phase": "gathering", "goal": goal, "failure": None, "replacements": 0, "lost": {}}
+    )
+    for assignment in store.assignments():
+        # No node carries this name, so every slice is placed anew, under a higher generation.
+        store.assign(assignment.__class__(assignment.slice, "", assignment.generation, assignment.rewind))
+    store.close()
+    return spec
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

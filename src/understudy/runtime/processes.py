@@ -1,0 +1,74 @@
+"""Child processes: started with their output in a file, ended or frozen with everything below them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+
+@dataclass(frozen=True)
+class Child:
+    name: str
+    process: subprocess.Popen[bytes]
+    output: Path
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def kill(self) -> None:
+        """As a power cut would: the whole tree at once, no goodbyes."""
+        self._signal_tree(signal.SIGKILL)
+        self.process.wait()
+
+    def freeze(self) -> None:
+        self._signal_tree(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self._signal_tree(signal.SIGCONT)
+
+    def end(self, timeout_s: float) -> None:
+        """Waits for a child that was asked to stop; kills it if it does not."""
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def tail(self, lines: int = 15) -> str:
+        """The last lines of its output."""
+        with suppress(FileNotFoundError):
+            return "\n".join(self.output.read_text(errors="replace").splitlines()[-lines:])
+        return ""
+
+    def _signal_tree(self, number: signal.Signals) -> None:
+        try:
+            own = psutil.Process(self.process.pid)
+            tree = [own, *own.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return
+        for process in tree:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+
+def spawn(name: str, module: str, arguments: list[str], output: Path, extra: Mapping[str, str]) -> Child:
+    """Starts a module of ours; it ends when we end, because it holds the other end of its standard input."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with output.open("ab") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env=os.environ | dict(extra),
+            start_new_session=True,
+        )
+    return Child(name, process, output)
