@@ -8,6 +8,7 @@ from typing import Literal
 
 from understudy.model import hashing
 from understudy.model.event import Event
+from understudy.model.faults import MANAGER
 from understudy.model.messages import Failure, Receipt, ReplicaStatus
 from understudy.model.run import Frozen
 from understudy.model.snapshot import Phase
@@ -103,9 +104,7 @@ def fault_reports(events: Sequence[Event], began_at: float, schemes: Mapping[str
 
 def _fault(fault: Event, events: Sequence[Event], began_at: float, schemes: Mapping[str, str]) -> FaultReport:
     at = float(fault.fields["at"])
-    lost = next(
-        (e for e in events if e.kind == "node_lost" and e.fields["node"] == fault.fields["target"] and e.at >= at), None
-    )
+    lost = next((e for e in events if e.at >= at and _answers(e, fault.fields["target"])), None)
     caused = {e.number for e in events if lost is not None and e.kind == "assigned" and e.cause == lost.number}
     recoveries = [e for e in events if e.kind == "recovered" and e.cause in caused]
     return FaultReport(
@@ -113,6 +112,13 @@ def _fault(fault: Event, events: Sequence[Event], began_at: float, schemes: Mapp
         at_s=round(at - began_at, 3),
         detected_after_s=round(lost.at - at, 3) if lost else None,
         recoveries=tuple(_recovery(e, at, lost.at if lost else at, schemes) for e in recoveries),
+    )
+
+
+def _answers(event: Event, target: str) -> bool:
+    """Whether this is how the fault was noticed: a node given up, or a manager started again."""
+    return (
+        event.kind == "manager" if target == MANAGER else event.kind == "node_lost" and event.fields["node"] == target
     )
 
 

@@ -76,6 +76,11 @@ class Bag:
     parts: tuple[Any, ...]
 
     @property
+    def start(self) -> int:
+        """Where the segments begin."""
+        return len(self.parts[0])
+
+    @property
     def size(self) -> int:
         return sum(memoryview(part).nbytes for part in self.parts)
 

@@ -42,11 +42,9 @@ class FileLog:
             self._unsettled[slice_id].add(epoch)
         with self._published:
             self._published.notify_all()
-        stored = self.fetch(slice_id, epoch)
-        if stored is None:
-            # Trimmed in the meantime: all readers have it, so a late copy changes nothing.
-            stored = Stored(bag.header, self._bag(slice_id, epoch), 0)
-        return Published(first, stored)
+        own = Stored(bag.header, self._bag(slice_id, epoch), bag.start)
+        # One that was there may be trimmed by now: then all readers have it, and ours is as good.
+        return Published(first, own if first else self.fetch(slice_id, epoch) or own)
 
     def fetch(self, slice_id: SliceId, epoch: int) -> Stored | None:
         path = self._bag(slice_id, epoch)

@@ -168,6 +168,7 @@ def prepare(home: Home, spec: RunSpec) -> None:
 def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
     """Makes a home ready to go on in: whatever hosted its slices is gone, everything published stays."""
     home.create()
+    shutil.rmtree(home.nodes, ignore_errors=True)
     sweep(home.log)
     sweep(home.path / "checkpoints")
     store = SqliteStore(home.database)

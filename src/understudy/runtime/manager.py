@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -118,19 +119,21 @@ class Manager:
         if connection is not None and connection.send is send:
             connection.send = None
 
-    def hear(self, name: str, message: Heartbeat | Checked) -> None:
+    def hear(self, name: str, message: Heartbeat | Checked) -> bool:
+        """False if the node was given up in the meantime: it has to introduce itself again."""
         connection = self._connections.get(name)
         if connection is None or connection.send is None:
-            return
+            return False
         if isinstance(message, Checked):
             self._checked(message)
-            return
+            return True
         connection.heard_at = max(connection.heard_at, self._clock())
         connection.beat = message
         self._ledger.see(message.replicas)
         self._ledger.see_node(name, message.cpu_s, message.memory_bytes)
         self._receive(connection, message)
         self._note_replicas(message)
+        return True
 
     def _receive(self, connection: Connection, beat: Heartbeat) -> None:
         if not beat.receipts or connection.send is None:
@@ -318,9 +321,16 @@ class Manager:
 
     @_enact.register
     def _(self, instruction: FailRun) -> None:
-        self._failure = instruction.failure
-        self._store.keep({"failure": instruction.failure.model_dump()})
-        self._end(Phase.FAILED, instruction.failure.what)
+        self.fail(instruction.failure)
+
+    def fail(self, failure: Failure) -> None:
+        """Ends the run even if that cannot be written down, because a full disk may be the very reason."""
+        self._failure, self._phase = failure, Phase.FAILED
+        try:
+            self._store.keep({"failure": failure.model_dump()})
+            self._end(Phase.FAILED, failure.what)
+        except (OSError, sqlite3.Error):
+            logger.exception("the failure could not be recorded")
 
     def _end(self, phase: Phase, reason: str) -> None:
         self._phase = phase

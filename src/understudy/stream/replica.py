@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from understudy.errors import InvalidInput, Unavailable, UnderstudyError
 from understudy.log.bag import Bag
+from understudy.log.disk import DiskFull
 from understudy.model.messages import Deploy, Failure, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.stream.site import Site
@@ -132,10 +133,20 @@ class Replica(ABC):
             self._note_steps(replay=time.monotonic() - self._wired_at, done=True, done_at=time.time())
 
 
+def full(slice_id: SliceId) -> DiskFull:
+    return DiskFull(
+        f"no space left for the checkpoint of {slice_id}",
+        why="the file system of the node's local directory is full",
+        fix="free some space and continue with --resume; nothing that was published is lost",
+    )
+
+
 def describe(error: BaseException, slice_id: SliceId) -> Failure:
     if isinstance(error, UnderstudyError):
         final = isinstance(error, InvalidInput | Unavailable)
         return Failure(what=f"{slice_id}: {error.what}", why=error.why, fix=error.fix, final=final)
+    if "No space left on device" in str(error):
+        return describe(full(slice_id), slice_id)
     last = traceback.format_exception_only(error)[-1].strip()
     return Failure(
         what=f"{slice_id} failed: {last.splitlines()[0][:300]}",

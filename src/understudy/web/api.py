@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from understudy.control.report import Report
 from understudy.model.event import Event
-from understudy.model.messages import Hello, from_node
+from understudy.model.messages import Failure, Hello, from_node
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
 from understudy.runtime.manager import Manager
@@ -97,6 +98,15 @@ async def _tick_forever(manager: Manager) -> None:
     while True:
         try:
             manager.tick()
+        except (OSError, sqlite3.OperationalError) as error:
+            logger.exception("the manager cannot write")
+            manager.fail(
+                Failure(
+                    what="the manager cannot write to its home directory",
+                    why=str(error),
+                    fix="free some space or mend the disk, then continue with --resume; nothing published is lost",
+                )
+            )
         except Exception:
             logger.exception("a tick failed; the next one starts from what is there")
         await asyncio.sleep(TICK_S)
@@ -128,7 +138,8 @@ async def _hear_all(manager: Manager, node: str, socket: WebSocket) -> None:
     with suppress(WebSocketDisconnect):
         while True:
             message: Any = from_node.validate_json(await socket.receive_text())
-            manager.hear(node, message)
+            if not manager.hear(node, message):
+                return
 
 
 async def _send_all(socket: WebSocket, outbox: asyncio.Queue[Frozen]) -> None:
