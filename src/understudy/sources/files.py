@@ -1,0 +1,205 @@
+"""Files replayed as a stream, at a steady rate or by the times in the rows."""
+
+from __future__ import annotations
+
+import glob
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from understudy.errors import InvalidInput
+from understudy.model.schema import SchemaLike, parse
+from understudy.sources import formats
+from understudy.sources.interface import EndOfSource, Position, Source, SourceReader
+from understudy.sources.pace import ByRate, ByTime, Pace, check_time_column, exact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+_CSV_OPTIONS = ("header", "delimiter", "sep", "quote", "escape", "nullValue", "encoding", "multiLine")
+
+
+@dataclass(frozen=True)
+class Files(Source):
+    """A file, a directory or a glob, its files one after the other in the order of their names.
+
+    `rate` gives so many rows a second and slice. `event_time` names a column: epoch n holds the rows whose time lies
+    n epochs after the first row's, `speed` times as fast as it happened; the input is sorted by it, and a row that
+    goes back in time, or has none, belongs to the epoch being cut. Slices take rows in turn. Compressed files are
+    known by their ending (.gz, .bz2, .zst, .lz4, .xz). The files must not change while a run lasts: epochs are
+    counted from their first row, also after a restart.
+
+    CSV options are Spark's: header (False), delimiter or sep, quote, escape, nullValue, encoding, multiLine. Without
+    a header the schema names the columns. Times that name no zone are UTC.
+    """
+
+    path: str | Path
+    format: str
+    schema: SchemaLike = None
+    rate: float | None = None
+    event_time: str | None = None
+    speed: float = 1.0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_format(self.format, self.options)
+        object.__setattr__(self, "schema", _schema(self.schema, self.format))
+        # Nodes may run elsewhere: a relative path is meant from where the application was read.
+        object.__setattr__(self, "path", Path(self.path).absolute())
+        _check_pace(self)
+        self.files()
+
+    def files(self) -> list[Path]:
+        """The files in reading order."""
+        path = Path(self.path)
+        if path.is_dir():
+            found = [p for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "_"))]
+        elif path.is_file():
+            found = [path]
+        else:
+            found = [Path(p) for p in glob.glob(str(path)) if Path(p).is_file()]  # noqa: PTH207 - the pattern is absolute
+        if found:
+            return sorted(found)
+        raise InvalidInput(
+            f"there is nothing to read at {path}",
+            why="the directory has no files" if path.is_dir() else "no file has this name or fits this pattern",
+            fix="check the path; relative paths start where the application was started",
+        )
+
+    def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:
+        return _FilesReader(self, slice_index, slices, epoch_s)
+
+
+def _check_format(name: str, options: Mapping[str, Any]) -> None:
+    if name not in formats.FORMATS:
+        raise InvalidInput(
+            f"format '{name}' is not known",
+            why=f"files are read as {', '.join(formats.FORMATS)}",
+            fix="choose one of them, or write a PySpark DataSource and use us.sources.Reader",
+        )
+    known = _CSV_OPTIONS if name == "csv" else ()
+    for option in options:
+        if option not in known:
+            raise InvalidInput(
+                f"option '{option}' is not known for {name} files",
+                why=f"options are {', '.join(known)}" if known else f"{name} files have no options",
+                fix="correct or remove the option",
+            )
+
+
+def _schema(schema: SchemaLike, name: str) -> pa.Schema:
+    if schema is None and name != "text":
+        raise InvalidInput(
+            f"{name} files need a schema",
+            why="types are not guessed: a guess may change with the first rows",
+            fix='pass schema="word string, at timestamp"',
+        )
+    parsed = parse("value string" if schema is None else schema)
+    if name == "text" and parsed.types != [pa.string()]:
+        raise InvalidInput(
+            "text files have one column of type string",
+            why=f"the schema is {', '.join(f'{f.name} {f.type}' for f in parsed)}",
+            fix='leave the schema away, or write schema="line string"',
+        )
+    return parsed
+
+
+def _check_pace(source: Files) -> None:
+    if (source.rate is None) == (source.event_time is None):
+        raise InvalidInput(
+            "files are replayed by rate or by event time",
+            why="both were given" if source.rate is not None else "neither was given",
+            fix="pass rate=1000, or event_time='column' and a speed",
+        )
+    if source.event_time is not None:
+        check_time_column(source.schema, source.event_time)
+    for name, value in (("rate", source.rate), ("speed", source.speed)):
+        if value is not None and not 0 < value < float("inf"):
+            raise InvalidInput(f"{name}={value} cannot be used", why="it must be above 0", fix=f"choose a {name}")
+
+
+class _FilesReader(SourceReader):
+    """Reads ahead just as far as the epoch asked for; going back starts again at the first row."""
+
+    def __init__(self, source: Files, slice_index: int, slices: int, epoch_s: float) -> None:
+        self._source = source
+        self._slice, self._slices = slice_index, slices
+        self._epoch_s = epoch_s
+        self._restart()
+
+    def _restart(self) -> None:
+        self._batches = self._stream()
+        self._pace = self._new_pace()
+        self._row = 0
+        self._dropped = 0  # epochs below are gone from the buffer
+        self._seen = -1  # the highest epoch read so far, of any slice
+        self._ended = False
+        self._buffer: deque[tuple[pa.Table, NDArray[np.int64]]] = deque()
+
+    def _new_pace(self) -> Pace:
+        source, epoch_s = self._source, exact(self._epoch_s)
+        if source.event_time is not None:
+            return ByTime(source.event_time, epoch_s, exact(source.speed))
+        assert source.rate is not None
+        return ByRate(exact(source.rate), epoch_s, self._slices)
+
+    def _stream(self) -> Iterator[pa.Table]:
+        for path in self._source.files():
+            yield from formats.read(path, self._source.format, self._source.schema, self._source.options)
+
+    def cut(self, epoch: int, start: Position) -> Position:  # noqa: ARG002 - the interface's
+        self._reach(epoch)
+        # Every slice ends with the same epoch, whether it has rows there or not: readers wait for all of them.
+        if self._ended and self._seen < epoch:
+            raise EndOfSource
+        return None
+
+    def read(self, epoch: int, start: Position, end: Position) -> pa.Table:  # noqa: ARG002 - the interface's
+        self._reach(epoch)
+        parts = []
+        for table, epochs in self._buffer:
+            first, last = np.searchsorted(epochs, [epoch, epoch + 1])
+            if first < last:
+                parts.append(table.slice(int(first), int(last - first)))
+        return pa.concat_tables(parts) if parts else self._source.schema.empty_table()
+
+    def close(self) -> None:
+        self._batches = iter(())
+        self._buffer.clear()
+
+    def _reach(self, epoch: int) -> None:
+        """Buffers the whole epoch; the one before stays too, since a cut may come ahead of a read."""
+        if epoch < self._dropped:
+            self._restart()
+        while not self._ended and self._seen <= epoch:
+            self._drop_before(epoch - 1)
+            self._load()
+        self._drop_before(epoch - 1)
+
+    def _drop_before(self, epoch: int) -> None:
+        while self._buffer and self._buffer[0][1][-1] < epoch:
+            self._buffer.popleft()
+        self._dropped = max(self._dropped, epoch)
+
+    def _load(self) -> None:
+        batch = next(self._batches, None)
+        if batch is None:
+            self._ended = True
+            return
+        if batch.num_rows == 0:
+            return
+        epochs = self._pace.epochs(batch, self._row)
+        mine = (self._slice - self._row) % self._slices
+        self._row += batch.num_rows
+        self._seen = int(epochs[-1])
+        if self._slices > 1:
+            epochs = epochs[mine :: self._slices]
+            batch = batch.take(pa.array(np.arange(mine, batch.num_rows, self._slices)))
+        if len(epochs):
+            self._buffer.append((batch, epochs))

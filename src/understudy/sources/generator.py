@@ -1,0 +1,92 @@
+"""Rows made by a function, the same for the same seed, slice and epoch, in any order and on any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from understudy.errors import InvalidInput
+from understudy.model.schema import SchemaLike, conform, parse
+from understudy.sources.interface import Position, Source, SourceReader
+from understudy.sources.pace import exact, rows_before
+
+Make = Callable[[int, int, int, np.random.Generator], pa.Table]
+
+
+@dataclass(frozen=True)
+class Generator(Source):
+    """Calls `make(epoch, slice, rows, rng)` for every epoch.
+
+    `rng` is a numpy Generator of its own for each (seed, slice, epoch): use it and nothing else that is random, and
+    derive times from the epoch, not from a clock; the same epoch is made again after a failure. `rate` is rows a
+    second and slice; fractions add up exactly.
+    """
+
+    make: Make
+    schema: SchemaLike
+    rate: float = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", parse(self.schema))
+        if not callable(self.make):
+            raise InvalidInput(
+                f"a generator needs a function, not {self.make!r}",
+                why="every epoch is made by calling it with epoch, slice, rows and rng",
+                fix="pass the function itself: us.sources.Generator(make, schema)",
+            )
+        if not self.rate > 0 or self.rate == float("inf"):
+            raise _bad_number("rate", self.rate, "rows a second are counted, so a rate is above 0")
+        if self.seed < 0:
+            raise _bad_number("seed", self.seed, "numpy takes no negative seeds")
+
+    def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:  # noqa: ARG002 - the interface's
+        return _GeneratorReader(self, slice_index, epoch_s)
+
+
+def _bad_number(name: str, value: float, why: str) -> InvalidInput:
+    return InvalidInput(f"{name}={value} cannot be used", why=why, fix=f"choose another {name}")
+
+
+class _GeneratorReader(SourceReader):
+    def __init__(self, source: Generator, slice_index: int, epoch_s: float) -> None:
+        self._source = source
+        self._slice = slice_index
+        self._rate, self._epoch_s = exact(source.rate), exact(epoch_s)
+        self._name = f"generator '{getattr(source.make, '__name__', type(source.make).__name__)}'"
+
+    def cut(self, epoch: int, start: Position) -> Position:  # noqa: ARG002 - the interface's
+        return None
+
+    def read(self, epoch: int, start: Position, end: Position) -> pa.Table:  # noqa: ARG002 - the interface's
+        rows = rows_before(epoch + 1, self._rate, self._epoch_s) - rows_before(epoch, self._rate, self._epoch_s)
+        seeds = np.random.SeedSequence(self._source.seed, spawn_key=(self._slice, epoch))
+        try:
+            made = self._source.make(epoch, self._slice, rows, np.random.default_rng(seeds))
+        except Exception as error:
+            error.add_note(f"while {self._name} made {rows} rows of epoch {epoch}, slice {self._slice}")
+            raise
+        return self._checked(made, epoch)
+
+    def _checked(self, made: Any, epoch: int) -> pa.Table:
+        names = self._source.schema.names
+        if not isinstance(made, pa.Table):
+            raise InvalidInput(
+                f"{self._name} returned {type(made).__name__} for epoch {epoch}",
+                why="an epoch is a pyarrow.Table",
+                fix="return pa.table({...}) with the columns " + ", ".join(names),
+            )
+        if sorted(made.column_names) != sorted(names):
+            raise InvalidInput(
+                f"{self._name} returned the columns {', '.join(made.column_names) or '(none)'}",
+                why=f"its schema has {', '.join(names)}",
+                fix="return exactly the columns of the schema, or change the schema",
+            )
+        try:
+            return conform(made, self._source.schema)
+        except InvalidInput as error:
+            raise InvalidInput(f"{self._name}: {error.what}", why=error.why, fix=error.fix) from error
