@@ -13,6 +13,8 @@ class Profile(StrEnum):
 
 
 def start(name: str, master: str, profile: Profile, local: Path, extra: Mapping[str, str]) -> SparkSession:
+    import os, sys
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     b = SparkSession.builder.master(master).appName(name)
     for k, v in {
         "spark.driver.extraClassPath": "/tmp/us.jar",
