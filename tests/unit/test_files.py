@@ -71,7 +71,7 @@ def test_json_and_text_and_parquet(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"n": pa.array([1], pa.int64()), "word": ["p"], "at": pa.array([0], pa.timestamp("us"))}),
         tmp_path / "a.parquet",
-    )  # noqa: E501
+    )
     assert words(read_all(Files(tmp_path / "a.parquet", "parquet", SCHEMA, rate=10))) == ["p"]
 
 

@@ -1,9 +1,11 @@
 """temporary"""
 
 from __future__ import annotations
+
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+
 from pyspark.sql import SparkSession
 
 

@@ -1,0 +1,11 @@
+"""Where rows go: files, a function, the terminal. Every sink writes an epoch once, also after a failure."""
+
+from __future__ import annotations
+
+from understudy.sinks.call import Call
+from understudy.sinks.console import Console
+from understudy.sinks.interface import Sink, SinkWriter
+from understudy.sinks.jsonlines import JsonLines
+from understudy.sinks.parquet import Parquet
+
+__all__ = ["Call", "Console", "JsonLines", "Parquet", "Sink", "SinkWriter"]

@@ -1,0 +1,97 @@
+"""A directory with one file per epoch: the file's name is the memory of what was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from understudy.errors import InvalidInput, Unavailable
+from understudy.log.disk import TEMPORARY, Disk
+from understudy.sinks.interface import SinkWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CLAIM = "_understudy.json"
+Encode = Callable[[pa.Table], bytes]
+
+
+class DirectoryWriter(SinkWriter):
+    """Puts each epoch in place in one step (see `Disk`); a second writer finds the file there and leaves it alone."""
+
+    def __init__(self, path: Path, run: str, ending: str, encode: Encode, disk: Disk | None = None) -> None:
+        self._path, self._ending, self._encode = path, ending, encode
+        self._disk = disk or Disk()
+        with _reachable(path):
+            self._claim(run)
+            self._sweep()
+
+    def file(self, epoch: int) -> Path:
+        return self._path / f"epoch-{epoch:010d}.{self._ending}"
+
+    def write(self, epoch: int, rows: pa.Table) -> bool:
+        path = self.file(epoch)
+        with _reachable(path):
+            # Asked before the work of encoding; asked again, for good, when the file is put in place.
+            return not path.exists() and self._put(path, self._encode(rows))
+
+    def _put(self, path: Path, content: bytes) -> bool:
+        try:
+            return self._disk.put_if_absent(path, [content], durable=True)
+        except FileNotFoundError:
+            # A writer that opened the target just now swept our unfinished copy: the file itself is there.
+            if path.exists():
+                return False
+            raise
+
+    def _claim(self, run: str) -> None:
+        if self._path.exists() and not self._path.is_dir():
+            raise InvalidInput(
+                f"{self._path} is not a directory",
+                why="a file sink writes one file per epoch into a directory of its own",
+                fix="remove the file, or give the sink another path",
+            )
+        marker = self._path / CLAIM
+        if not marker.exists() and any(self._path.glob("epoch-*")):
+            raise self._foreign("epochs of an unknown run")
+        self._put(marker, json.dumps({"run": run}).encode())
+        try:
+            owner = str(json.loads(marker.read_bytes())["run"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._foreign(f"a {CLAIM} that cannot be read") from error
+        if owner != run:
+            raise self._foreign(f"epochs of run {owner}")
+
+    def _foreign(self, what: str) -> InvalidInput:
+        return InvalidInput(
+            f"{self._path} holds {what}",
+            why="epochs of two runs under one name could not be told apart",
+            fix="give the sink another path, move the directory away, or go on with its run by --resume",
+        )
+
+    def _sweep(self) -> None:
+        """Removes what a killed writer left of epochs that are there; others may still be at work on the rest."""
+        for leftover in self._path.glob(f"{TEMPORARY}*"):
+            target = leftover.name.removeprefix(TEMPORARY).rsplit("-", 1)[0]
+            if (self._path / target).exists():
+                with suppress(FileNotFoundError):
+                    leftover.unlink()
+
+
+@contextmanager
+def _reachable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            f"{path} cannot be written", why=str(error), fix="check that the directory is there and may be written"
+        ) from error
+
+
+def under(home: Path, path: str | Path) -> Path:
+    return home / "out" / path
