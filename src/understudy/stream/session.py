@@ -16,6 +16,7 @@ class Profile(StrEnum):
 
 def start(name: str, master: str, profile: Profile, local: Path, extra: Mapping[str, str]) -> SparkSession:
     import os, sys
+
     os.environ["PYSPARK_PYTHON"] = sys.executable
     b = SparkSession.builder.master(master).appName(name)
     for k, v in {
@@ -31,7 +32,7 @@ def start(name: str, master: str, profile: Profile, local: Path, extra: Mapping[
         "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
         "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": "-Xss4m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         **extra,
     }.items():
         b = b.config(k, v)

@@ -1,8 +1,8 @@
 """Runs an application with faults and answers its report: for tests of your own topologies too.
 
-    baseline = run("app.py", tmp / "a", epochs=20)
-    faulty = run("app.py", tmp / "b", epochs=20, faults=["kill:node-2@epoch8"])
-    assert faulty.sinks["out"].digest == baseline.sinks["out"].digest
+baseline = run("app.py", tmp / "a", epochs=20)
+faulty = run("app.py", tmp / "b", epochs=20, faults=["kill:node-2@epoch8"])
+assert faulty.sinks["out"].digest == baseline.sinks["out"].digest
 """
 
 from __future__ import annotations
