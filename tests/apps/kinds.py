@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,8 +37,8 @@ class Running(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self.total = handle.getValueState("total", StructType([StructField("sum", LongType())]))
 
-    def handleInputRows(self, key: tuple[int], rows: Iterator[Row], timerValues: object) -> Iterator[Row]:  # noqa: N802, N803
-        before = self.total.get()[0] if self.total.exists() else 0
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        before = (self.total.get() or (0,))[0]
         after = before + sum(row.amount for row in rows)
         self.total.update((after,))
         yield Row(user=key[0], sum=after)
