@@ -36,6 +36,7 @@ from understudy.model.topology import Topology
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.stream import check, frames, session
+from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
 from understudy.stream.sink import SinkReplica
@@ -124,7 +125,7 @@ class Agent:
         self._topology = load(Path(run.app), run.settings)
         local = Home(Path(welcome.home)).nodes / self.name
         frames.share_code(Path(run.app), self._topology)
-        self._spark = session.start(self.name, self._master, session.Profile(run.profile), local, {})
+        self._spark = session.start(self.name, self._master, PROFILES[run.profile], local)
 
     def _check(self) -> Checked:
         if self._spark is None or self._topology is None:
