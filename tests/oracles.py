@@ -34,8 +34,8 @@ def watermarks(*sources: list[list[Row]]) -> list[datetime]:
     newest = [EARLY] * len(sources)
     marks = []
     for epochs in zip(*sources, strict=True):
-        # Spark keeps watermarks in whole milliseconds.
-        mark = min(newest) - DELAY
+        # Spark's watermarks start at zero and are whole milliseconds.
+        mark = max(EARLY, min(newest) - DELAY)
         marks.append(mark.replace(microsecond=mark.microsecond // 1000 * 1000))
         newest = [max(top, *(row["at"] for row in rows)) for top, rows in zip(newest, epochs, strict=True)]
     return marks
