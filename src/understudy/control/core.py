@@ -74,12 +74,22 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
     yield from _set_goal(snapshot, layout)
     nodes = {node.name: node for node in snapshot.nodes}
     assigned = {assignment.slice: assignment for assignment in snapshot.assignments}
-    failures = tuple(_handle_failures(nodes, assigned))
-    yield from failures
-    moved = {i.assignment.slice for i in failures if isinstance(i, Assign)}
-    homeless = [s for s in layout.slices if (s not in assigned or assigned[s].node not in nodes) and s not in moved]
+    failed = _failed(nodes, assigned)
+    fatal = _fatal(failed, assigned)
+    if fatal is not None:
+        yield fatal
+        return
+    if not any(node.connected and node.ready for node in snapshot.nodes):
+        # Nobody could carry anything out; failures are still reported when somebody can.
+        return
+    rewinds = _rewinds(failed)
+    assigned |= {s: _rewound(assigned[s], epoch) for s, epoch in rewinds.items() if s in assigned}
+    homeless = [s for s in layout.slices if s not in assigned or assigned[s].node not in nodes]
+    again = [s for s in layout.slices if s in failed or (s in rewinds and s not in homeless)]
+    for slice_id in again:
+        yield _try_again(assigned[slice_id], failed.get(slice_id))
     yield from _assign(homeless, snapshot, layout, assigned)
-    current = [assigned[s] for s in layout.slices if s in assigned and s not in moved and s not in homeless]
+    current = [assigned[s] for s in layout.slices if s not in again and s not in homeless]
     yield from _deploy(current, nodes)
     yield from _end_rewinds(current, nodes)
     yield from _stop_strangers(nodes, assigned)
@@ -97,12 +107,15 @@ def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
     """The run is as long as its time allows, or as its longest source."""
     if snapshot.goal is not None:
         return
-    if snapshot.left_s is not None and snapshot.left_s <= 0:
-        newest = max((r.epoch for node in snapshot.nodes for r in node.replicas), default=-1)
-        yield SetGoal(newest + 1, f"the time is up after {newest + 1} epochs")
-        return
-    ends = {r.slice: r.ended_at for node in snapshot.nodes for r in node.replicas if r.ended_at is not None}
     sources = [str(slice_id) for slice_id in layout.of_kind(Kind.SOURCE)]
+    replicas = [replica for node in snapshot.nodes for replica in node.replicas]
+    if snapshot.left_s is not None and snapshot.left_s <= 0:
+        # Whoever has just been started knows too little: sources first have to say how far they are.
+        if {r.slice for r in replicas if r.epoch >= 0 or r.ended_at is not None} >= set(sources):
+            goal = max(*(r.epoch + 1 for r in replicas), *snapshot.delivered.values())
+            yield SetGoal(goal, f"the time is up after {goal} epochs")
+        return
+    ends = {r.slice: r.ended_at for r in replicas if r.ended_at is not None}
     if sources and all(name in ends for name in sources):
         goal = max(ends[name] for name in sources)
         yield SetGoal(goal, f"all sources have ended, the last after {goal} epochs")
@@ -147,31 +160,48 @@ def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignme
                 yield StopReplica(node.name, replica.slice, replica.generation, "another replica took over")
 
 
-def _handle_failures(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[Instruction]:
+def _failed(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> dict[SliceId, Failure]:
+    """The slices whose present replica has failed."""
+    return {
+        current.slice: replica.failure
+        for node in nodes.values()
+        for replica in node.replicas
+        if replica.state is State.FAILED
+        and replica.failure is not None
+        and (current := assigned.get(SliceId.parse(replica.slice))) is not None
+        and current.node == node.name
+        and _matches(replica, current)
+    }
+
+
+def _fatal(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]) -> FailRun | None:
+    for slice_id, failure in failed.items():
+        if failure.final or assigned[slice_id].failures >= MAX_FAILURES:
+            return FailRun(failure, f"{slice_id} cannot go on")
+    return None
+
+
+def _rewinds(failed: dict[SliceId, Failure]) -> dict[SliceId, int]:
+    """For every slice with damaged bags, the first of them; several readers may have found different ones."""
+    rewinds: dict[SliceId, int] = {}
+    for failure in failed.values():
+        if failure.damaged is not None:
+            slice_id, epoch = SliceId.parse(failure.damaged[0]), failure.damaged[1]
+            rewinds[slice_id] = min(epoch, rewinds.get(slice_id, epoch))
+    return rewinds
+
+
+def _rewound(assignment: Assignment, epoch: int) -> Assignment:
+    return replace(assignment, rewind=epoch if assignment.rewind is None else min(epoch, assignment.rewind))
+
+
+def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
     """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
-    for node in nodes.values():
-        for replica in node.replicas:
-            current = assigned.get(SliceId.parse(replica.slice))
-            if replica.state is not State.FAILED or current is None or not _matches(replica, current):
-                continue
-            if current.node == node.name and replica.failure is not None:
-                yield from _handle_failure(current, replica.failure, assigned)
-
-
-def _handle_failure(
-    current: Assignment, failure: Failure, assigned: dict[SliceId, Assignment]
-) -> Iterator[Instruction]:
-    if failure.final or current.failures >= MAX_FAILURES:
-        yield FailRun(failure, f"{current.slice} cannot go on")
-        return
-    again = replace(current, generation=current.generation + 1, failures=current.failures + 1)
-    yield Assign(again, f"{current.slice} failed and is tried again: {failure.what}")
-    if failure.damaged is not None:
-        slice_name, epoch = failure.damaged
-        upstream = assigned[SliceId.parse(slice_name)]
-        back = epoch if upstream.rewind is None else min(epoch, upstream.rewind)
-        rewound = replace(upstream, generation=upstream.generation + 1, rewind=back)
-        yield Assign(rewound, f"{slice_name} makes its damaged bag of epoch {epoch} again")
+    again = replace(assignment, generation=assignment.generation + 1)
+    if failure is None:
+        return Assign(again, f"{again.slice} makes its damaged bag of epoch {again.rewind} again")
+    reason = f"{again.slice} failed and is tried again: {failure.what}"
+    return Assign(replace(again, failures=again.failures + 1), reason)
 
 
 def _matches(replica: ReplicaStatus, assignment: Assignment) -> bool:
