@@ -27,6 +27,7 @@ from understudy.control.instructions import (
     StopReplica,
 )
 from understudy.control.report import CostReport, Report, fault_reports, sink_report, slice_reports, verdict
+from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import (
@@ -162,6 +163,9 @@ class Manager:
         return assigned[-1].number if assigned else None
 
     def _checked(self, answer: Checked) -> None:
+        if self._phase is not Phase.CHECKING:
+            # Asked for twice, because a node was lost while it was being answered.
+            return
         if answer.failure is not None:
             self._enact(FailRun(answer.failure, "the topology is wrong"))
             return
@@ -177,6 +181,10 @@ class Manager:
         self._operators = answer.operators
         try:
             self._layout = self._lay_out()
+        except InvalidInput as error:
+            failure = Failure(what=error.what, why=error.why, fix=error.fix, final=True)
+            self._enact(FailRun(failure, "the topology is wrong"))
+            return
         except Exception as error:  # noqa: BLE001 - a mistake in the user's topology ends the run, not the manager
             failure = Failure(what=str(error), why="the topology cannot be laid out", fix="correct the application")
             self._enact(FailRun(failure, "the topology is wrong"))
