@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.builders import word_count
+from tests.builders import word_count, word_count_layout
 from understudy.control.instructions import Assign, Instruction
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import (
@@ -189,6 +189,7 @@ class Cluster:
     def __init__(self, home: Path, nodes: int = 3, **spec: Any) -> None:
         self.home, self.now = home, 1000.0
         self.topology: Topology = word_count()
+        self.layout: Layout = word_count_layout()
         self.store = SqliteStore(Path(":memory:"))
         run = RunSpec(id="r", app="app.py", nodes=nodes, heartbeat_s=BEAT_S, misses=5, **spec)
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
@@ -204,12 +205,6 @@ class Cluster:
 
     def _manage(self) -> Manager:
         return Manager(self.home, self.topology, self.store, clock=lambda: self.now, wall=lambda: self.now)
-
-    @property
-    def layout(self) -> Layout:
-        layout = self.manager._layout
-        assert layout is not None
-        return layout
 
     # -- what can happen
 

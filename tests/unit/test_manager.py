@@ -1,0 +1,294 @@
+"""The manager without processes: nodes are objects, time is a number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import one
+from tests.sim import OPERATORS, Cluster, failure
+
+from understudy.control.instructions import Assign, LoseNode
+from understudy.model.messages import Analysis, Check, Checked, Deploy, Heartbeat, Hello, Receipt, ReplicaStatus, Steps
+from understudy.model.names import SliceId
+from understudy.model.snapshot import Phase
+from understudy.runtime.manager import GRACE_S
+
+COUNTS = SliceId("counts", 0)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Cluster:
+    made = Cluster(tmp_path)
+    made.until(lambda: made.delivered > 2)
+    return made
+
+
+def phase(cluster: Cluster) -> Phase:
+    return cluster.manager.state().phase
+
+
+def kinds(cluster: Cluster) -> list[str]:
+    return [event.kind for event in cluster.manager.events()]
+
+
+# -- the life of a run
+
+
+def test_a_run_goes_from_gathering_to_its_goal(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, epochs=12)
+    assert phase(cluster) is Phase.GATHERING
+    cluster.until(lambda: phase(cluster).over)
+    report = cluster.manager.report()
+    assert (phase(cluster), report.verdict, report.epochs) == (Phase.FINISHED, "exact", 12)
+    assert set(report.slices) == {str(slice_id) for slice_id in cluster.layout.slices}
+    assert kinds(cluster)[0] == "manager"
+    assert "running" in kinds(cluster)
+    lines = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines] == kinds(cluster)
+
+
+def test_a_finished_run_stays_finished_after_a_restart(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, epochs=5)
+    cluster.until(lambda: phase(cluster).over)
+    cluster.restart_manager()
+    cluster.steps(2.0)
+    assert phase(cluster) is Phase.FINISHED
+    assert cluster.manager.report().sinks["out"].epochs == 5
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_failures_that_cannot_be_mended_end_the_run(cluster: Cluster, final: bool) -> None:
+    rounds = 0
+    while not phase(cluster).over:
+        rounds += cluster.fail(COUNTS, final=final)
+        cluster.steps(0.5)
+        assert rounds < 10
+    report = cluster.manager.report()
+    assert (report.verdict, rounds) == ("failed", 1 if final else 4)
+    assert report.failure == failure(final=final)
+    cluster.restart_manager()
+    assert cluster.manager.report().failure == failure(final=final)
+
+
+def test_a_wrong_topology_ends_the_run_with_the_reason(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    cluster.topology.operator("words", name="bad", slices=2)(one)
+    operators = OPERATORS | {"bad": Analysis(stateful=True, output="{}")}
+    cluster.until(lambda: phase(cluster) is Phase.CHECKING)
+    cluster.manager.hear("node-1", Checked(operators=operators))
+    found = cluster.manager.report().failure
+    assert found is not None
+    assert "bad" in found.what
+    assert "why:" not in found.what, "the parts of the error stay apart"
+    assert "key" in found.fix
+
+
+def test_an_application_that_changed_is_refused(cluster: Cluster) -> None:
+    cluster.store.keep({"phase": "gathering"})
+    cluster.restart_manager()
+    cluster.topology.operators.pop()
+    changed = OPERATORS | {"counts": Analysis(stateful=False, output="{}")}
+    cluster.manager.connect(Hello(node="node-9", token="", pid=1), lambda _: None)
+    cluster.manager.hear("node-9", Heartbeat(ready=True))
+    cluster.manager._phase = Phase.CHECKING
+    cluster.manager.hear("node-9", Checked(operators=changed))
+    found = cluster.manager.report().failure
+    assert found is not None
+    assert "counts" in found.what
+
+
+def test_a_second_answer_to_a_check_changes_nothing(cluster: Cluster) -> None:
+    """A node may answer late, when another was asked in the meantime."""
+    before = cluster.store.fact("rhythm"), cluster.store.fact("running_since")
+    cluster.steps(1.0)
+    cluster.manager.hear("node-1", Checked(operators=OPERATORS))
+    cluster.manager.hear("node-1", Checked(failure=failure(final=True)))
+    assert (cluster.store.fact("rhythm"), cluster.store.fact("running_since")) == before
+    assert phase(cluster) is Phase.RUNNING
+
+
+def test_the_check_is_repeated_when_its_node_dies(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, nodes=2)
+    sent: dict[str, list[Any]] = {"node-1": [], "node-2": []}
+    for name, messages in sent.items():
+        cluster.manager.connect(Hello(node=name, token="", pid=1), messages.append)
+        cluster.manager.hear(name, Heartbeat(ready=True))
+    cluster.manager.tick()
+    asked = next(name for name, messages in sent.items() if Check() in messages)
+    other = next(name for name in sent if name != asked)
+    cluster.now += 120
+    cluster.manager.hear(other, Heartbeat(ready=True))
+    cluster.manager.tick()
+    cluster.manager.tick()
+    assert Check() in sent[other]
+
+
+# -- nodes
+
+
+def test_a_lost_node_costs_one_recovery_and_no_epoch(cluster: Cluster) -> None:
+    hosted = {s for s, hosts in cluster.hosts().items() if hosts[0][0] == "node-2"}
+    cluster.kill("node-2")
+    cluster.until(cluster.settled)
+    assert {s for s, generation in cluster.generations.items() if generation == 2} == hosted
+    lost = [event for event in cluster.manager.events() if event.kind == "node_lost"]
+    assert [event.fields["node"] for event in lost] == ["node-2"]
+    assigned = [e for e in cluster.manager.events() if e.kind == "assigned" and e.cause == lost[0].number]
+    assert {event.fields["slice"] for event in assigned} == {str(s) for s in hosted}
+
+
+def test_a_frozen_node_that_thaws_is_told_to_stop(cluster: Cluster) -> None:
+    cluster.nodes["node-2"].frozen = True
+    cluster.until(lambda: "node_lost" in kinds(cluster))
+    cluster.steps(1.0)
+    cluster.heal()
+    cluster.until(cluster.settled)
+    assert cluster.manager.state().lost == ()
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_replacement_is_asked_for(tmp_path: Path, replace: bool) -> None:
+    cluster = Cluster(tmp_path, replace=replace)
+    cluster.until(lambda: cluster.delivered > 0)
+    cluster.kill("node-1")
+    cluster.until(lambda: "node_lost" in kinds(cluster))
+    assert cluster.manager.state().replacements == int(replace)
+    cluster.restart_manager()
+    assert cluster.manager.state().replacements == int(replace)
+
+
+# -- restarts of the manager
+
+
+@pytest.mark.parametrize("away_s", [0.0, 1.0, GRACE_S - 1.0])
+def test_nodes_that_call_again_in_time_keep_their_slices(cluster: Cluster, away_s: float) -> None:
+    before = cluster.store.assignments()
+    for node in cluster.nodes.values():
+        node.reachable = False
+    cluster.restart_manager()
+    cluster.steps(away_s)
+    cluster.heal()
+    delivered = cluster.delivered
+    cluster.until(lambda: cluster.delivered > delivered + 3)
+    assert cluster.store.assignments() == before
+    assert "node_lost" not in kinds(cluster)
+
+
+def test_nodes_that_do_not_call_again_are_lost_after_the_grace(cluster: Cluster) -> None:
+    cluster.kill("node-2")
+    cluster.restart_manager()
+    began = cluster.now
+    found: list[Any] = []
+    while not any(isinstance(i, LoseNode) for i in found):
+        found = list(cluster.step())
+        assert cluster.now < began + GRACE_S + 2
+    assert cluster.now > began + GRACE_S
+    cluster.until(cluster.settled)
+
+
+def test_a_restart_at_any_tick_of_a_recovery_changes_nothing_in_the_end(tmp_path: Path) -> None:
+    for ticks in range(0, 12, 2):
+        home = tmp_path / str(ticks)
+        home.mkdir()
+        cluster = Cluster(home, epochs=30)
+        cluster.until(lambda c=cluster: c.delivered > 2)  # type: ignore[misc]
+        cluster.kill("node-1")
+        cluster.steps(ticks * 0.1)
+        cluster.restart_manager()
+        cluster.until(lambda c=cluster: phase(c).over)  # type: ignore[misc]
+        assert cluster.manager.report().verdict == "exact"
+
+
+# -- receipts, recoveries, costs
+
+
+def receipt(epoch: int, **changes: Any) -> Receipt:
+    usual: dict[str, Any] = {"rows": 1, "digest": "d", "at": float(epoch)}
+    return Receipt(sink="out", epoch=epoch, **(usual | changes))
+
+
+def test_receipts_are_confirmed_up_to_the_first_gap(cluster: Cluster) -> None:
+    sent: list[Any] = []
+    cluster.manager.connect(Hello(node="node-9", token="", pid=1), sent.append)
+    first = cluster.delivered
+    cluster.manager.hear("node-9", Heartbeat(ready=True, receipts=(receipt(first), receipt(first + 2))))
+    assert sent[-1].epoch == first
+    cluster.manager.hear("node-9", Heartbeat(ready=True, receipts=(receipt(first + 1),)))
+    assert sent[-1].epoch == first + 2
+
+
+def test_a_recovery_is_noted_once_with_its_steps(cluster: Cluster) -> None:
+    status = ReplicaStatus(slice="counts[0]", generation=2, steps=Steps(replay=1.5, replayed=3, done=True, done_at=7.0))
+    for _ in range(3):
+        cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
+    cluster.restart_manager()
+    cluster.nodes["node-1"].connect()
+    cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
+    recovered = [event for event in cluster.manager.events() if event.kind == "recovered"]
+    assert [(e.fields["slice"], e.fields["replay"], e.fields["replayed"]) for e in recovered] == [("counts[0]", 1.5, 3)]
+
+
+def test_an_operator_that_is_not_deterministic_is_named_once(cluster: Cluster) -> None:
+    status = ReplicaStatus(slice="counts[0]", generation=1, diverged=4)
+    for _ in range(2):
+        cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
+    assert kinds(cluster).count("diverged") == 1
+    assert cluster.manager.report().diverged == ("counts[0]",)
+
+
+def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
+    status = ReplicaStatus(slice="counts[0]", generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
+    newer = status.model_copy(update={"generation": 2, "bytes_published": 1})
+    cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,), cpu_s=2.5, memory_bytes=100))
+    cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(newer,), cpu_s=3.0, memory_bytes=50))
+    cluster.now += 2
+    cluster.manager.tick()
+    cluster.restart_manager()
+    costs = cluster.manager.report().costs
+    assert (costs.cpu_s["node-1"], costs.peak_memory_bytes["node-1"]) == (3.0, 100)
+    assert (costs.bytes_published, costs.bytes_shipped) == (11, 40)
+    assert cluster.manager.report().slices["counts[0]"].rows_in == 10
+
+
+def test_a_sink_is_deployed_where_its_receipts_end(cluster: Cluster) -> None:
+    sent: list[Any] = []
+    cluster.kill(cluster.hosts()[SliceId("out", 0)][0][0])
+    delivered = cluster.delivered
+    for name in list(cluster.nodes):
+        cluster.nodes[name].inbox = sent
+    while not any(isinstance(i, Assign) and i.assignment.slice.operator == "out" for i in cluster.step()):
+        assert cluster.now < 2000
+    deploy = next(
+        m for node in cluster.nodes.values() for m in node.inbox if isinstance(m, Deploy) and m.slice == "out[0]"
+    )
+    assert deploy.resume_at == delivered
+
+
+def test_a_node_that_was_given_up_has_to_introduce_itself_again(cluster: Cluster) -> None:
+    assert not cluster.manager.hear("stranger", Heartbeat(ready=True))
+    cluster.nodes["node-1"].disconnect()
+    assert not cluster.manager.hear("node-1", Heartbeat(ready=True))
+
+
+def test_an_old_connection_that_closes_late_does_not_close_the_new_one(cluster: Cluster) -> None:
+    node = cluster.nodes["node-1"]
+    old = node.send
+    node.connect()
+    assert old is not None
+    cluster.manager.disconnect("node-1", old)
+    assert next(view for view in cluster.manager.state().nodes if view.name == "node-1").connected
+
+
+def test_a_failure_that_cannot_be_written_down_still_ends_the_run(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(cluster.store, "keep", full)
+    cluster.manager.fail(failure())
+    assert phase(cluster) is Phase.FAILED
+    assert cluster.manager.tick() == ()
