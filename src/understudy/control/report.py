@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
@@ -76,16 +77,16 @@ class Report(Frozen):
 
 def sink_report(receipts: Sequence[Receipt], duplicates: int, goal: int | None) -> SinkReport:
     """The digest covers all rows in epoch order; empty epochs and gaps show as well."""
-    epochs = len(receipts)
-    expected = goal if goal is not None else max((r.epoch + 1 for r in receipts), default=0)
-    times = [receipt.at for receipt in sorted(receipts, key=lambda r: r.epoch)]
-    gaps = [later - earlier for earlier, later in pairwise(times)]
+    ordered = sorted(receipts, key=lambda receipt: receipt.epoch)
+    expected = goal if goal is not None else max((r.epoch + 1 for r in ordered), default=0)
+    gaps = [later.at - earlier.at for earlier, later in pairwise(ordered)]
     return SinkReport(
-        epochs=epochs,
-        rows=sum(receipt.rows for receipt in receipts),
-        lost_epochs=expected - epochs,
+        epochs=len(ordered),
+        rows=sum(receipt.rows for receipt in ordered),
+        # A run resumed with a smaller goal may have delivered more.
+        lost_epochs=expected - sum(receipt.epoch < expected for receipt in ordered),
         duplicate_epochs=duplicates,
-        digest=hashing.combine((r.epoch, r.digest, r.rows) for r in receipts),
+        digest=hashing.combine((r.epoch, r.digest, r.rows) for r in ordered),
         max_gap_s=round(max(gaps, default=0.0), 3),
     )
 
@@ -103,8 +104,11 @@ def fault_reports(events: Sequence[Event], began_at: float, schemes: Mapping[str
 
 
 def _fault(fault: Event, events: Sequence[Event], began_at: float, schemes: Mapping[str, str]) -> FaultReport:
-    at = float(fault.fields["at"])
-    lost = next((e for e in events if e.at >= at and _answers(e, fault.fields["target"])), None)
+    at, target = float(fault.fields["at"]), fault.fields["target"]
+    others = [e.fields["at"] for e in events if e.kind == "fault" and e.fields["target"] == target]
+    # What was noticed only after the next fault of the same target is that one's.
+    until = min((other for other in others if other > at), default=math.inf)
+    lost = next((e for e in events if at <= e.at < until and _answers(e, target)), None)
     caused = {e.number for e in events if lost is not None and e.kind == "assigned" and e.cause == lost.number}
     recoveries = [e for e in events if e.kind == "recovered" and e.cause in caused]
     return FaultReport(

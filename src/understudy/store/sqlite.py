@@ -64,7 +64,9 @@ class SqliteStore:
             self._database.execute("BEGIN")
             self._database.executemany(
                 "INSERT INTO receipts (sink, epoch, rows, digest, at, fresh) VALUES (?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET duplicates = duplicates + (fresh AND excluded.fresh AND at <> excluded.at)",
+                # A receipt is repeated until it is confirmed, so an epoch is a duplicate or not, never several.
+                " ON CONFLICT DO UPDATE SET"
+                " duplicates = MAX(duplicates, fresh AND excluded.fresh AND at <> excluded.at)",
                 rows,
             )
 
