@@ -1,0 +1,152 @@
+"""The report follows from receipts and events alone."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from understudy.control.report import fault_reports, sink_report, slice_reports, verdict
+from understudy.model.event import Event
+from understudy.model.messages import Receipt, ReplicaStatus
+from understudy.model.snapshot import Phase
+
+
+def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:
+    usual: dict[str, Any] = {"rows": epoch + 1, "digest": f"d{epoch}"}
+    return Receipt(sink="out", epoch=epoch, at=float(epoch) if at is None else at, **(usual | changes))
+
+
+def test_the_digest_depends_on_the_rows_of_each_epoch_and_nothing_else() -> None:
+    plain = [receipt(epoch) for epoch in range(5)]
+    shuffled = random.Random(1).sample(plain, 5)
+    late = [receipt(epoch, at=100.0 - epoch, fresh=False) for epoch in range(5)]
+    digest = sink_report(plain, 0, 5).digest
+    assert sink_report(shuffled, 0, 5).digest == digest
+    assert sink_report(late, 3, None).digest == digest
+    for changed in (receipt(2, digest="other"), receipt(2, rows=0), receipt(7, rows=3, digest="d2")):
+        assert sink_report([*plain[:2], changed, *plain[3:]], 0, 5).digest != digest
+    assert sink_report(plain[:4], 0, 5).digest != digest
+
+
+@pytest.mark.parametrize(
+    ("epochs", "goal", "lost"),
+    [
+        ([0, 1, 2], 3, 0),
+        ([0, 1, 2], None, 0),
+        ([0, 2], None, 1),
+        ([0, 2], 5, 3),
+        ([], 3, 3),
+        ([], None, 0),
+        ([0, 1, 2, 3], 2, 0),
+        ([0, 3], 2, 1),
+    ],
+)
+def test_lost_epochs_are_those_without_a_receipt(epochs: list[int], goal: int | None, lost: int) -> None:
+    report = sink_report([receipt(epoch) for epoch in epochs], 0, goal)
+    assert report.lost_epochs == lost
+    assert report.epochs == len(epochs)
+    assert report.rows == sum(epoch + 1 for epoch in epochs)
+    assert verdict(Phase.FINISHED, {"out": report}) == ("lossy" if lost else "exact")
+
+
+def test_the_longest_silence_of_a_sink() -> None:
+    times = [10.0, 11.0, 15.5, 15.6]
+    assert sink_report([receipt(n, at) for n, at in enumerate(times)], 0, 4).max_gap_s == 4.5
+    assert sink_report([receipt(0)], 0, 1).max_gap_s == 0
+
+
+@pytest.mark.parametrize(
+    ("phase", "duplicates", "expected"),
+    [
+        (Phase.FINISHED, 0, "exact"),
+        (Phase.RUNNING, 0, "exact"),
+        (Phase.FINISHED, 1, "lossy"),
+        (Phase.FAILED, 0, "failed"),
+    ],
+)
+def test_the_verdict(phase: Phase, duplicates: int, expected: str) -> None:
+    assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}) == expected
+
+
+# -- faults and what followed
+
+
+class Story:
+    """Events in the order in which they happened."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def add(self, when: float, kind: str, cause: int | None = None, **fields: Any) -> int:
+        number = len(self.events) + 1
+        self.events.append(Event(number=number, at=when, kind=kind, text="", fields=fields, cause=cause))
+        return number
+
+    def fault(self, at: float, spec: str) -> None:
+        # The launcher reports a fault when it can, perhaps after the manager noticed it.
+        target = spec.partition(":")[2].partition("@")[0]
+        self.add(at + 0.2, "fault", spec=spec, target=target, at=at)
+
+    def recovery(self, at: float, node: str, slice_name: str = "counts[0]") -> None:
+        lost = self.add(at, "node_lost", node=node)
+        assigned = self.add(at + 0.1, "assigned", lost, slice=slice_name)
+        steps = {"read_checkpoint": 0.5, "deploy": 1.0, "wire": 0.1, "replay": 0.4}
+        self.add(at + 2, "recovered", assigned, slice=slice_name, done_at=at + 2, replayed=3, **steps)
+
+    def report(self) -> list[tuple[str, float | None, int]]:
+        reports = fault_reports(self.events, 100.0, {"counts": "passive_replication"})
+        return [(r.spec, r.detected_after_s, len(r.recoveries)) for r in reports]
+
+
+def test_a_killed_node_is_followed_to_its_recovery() -> None:
+    story = Story()
+    story.add(100.0, "manager")
+    story.fault(105.0, "kill:node-2@5s")
+    story.recovery(105.5, "node-2")
+    (report,) = fault_reports(story.events, 100.0, {"counts": "passive_replication"})
+    assert (report.at_s, report.detected_after_s) == (5.0, 0.5)
+    (recovery,) = report.recoveries
+    assert (recovery.slice, recovery.scheme, recovery.actual_s) == ("counts[0]", "passive_replication", 2.5)
+    assert recovery.steps == {"detect": 0.5, "read_checkpoint": 0.5, "deploy": 1.0, "wire": 0.1, "replay": 0.4}
+    assert recovery.epochs_replayed == 3
+
+
+def test_each_fault_has_its_own_recoveries() -> None:
+    story = Story()
+    story.recovery(102.0, "node-1", "words[0]")
+    story.fault(105.0, "kill:node-2@5s")
+    story.recovery(105.5, "node-2")
+    story.fault(110.0, "kill:node-1@10s")
+    story.recovery(110.4, "node-1")
+    assert story.report() == [("kill:node-2@5s", 0.5, 1), ("kill:node-1@10s", 0.4, 1)]
+
+
+def test_a_freeze_nobody_noticed_does_not_take_the_next_fault_for_its_own() -> None:
+    story = Story()
+    story.fault(105.0, "freeze:node-1@5s+0.1s")
+    story.fault(120.0, "kill:node-1@20s")
+    story.recovery(120.5, "node-1")
+    assert story.report() == [("freeze:node-1@5s+0.1s", None, 0), ("kill:node-1@20s", 0.5, 1)]
+
+
+def test_a_killed_manager_is_noticed_by_its_restart() -> None:
+    story = Story()
+    story.add(100.0, "manager")
+    for at, back in ((105.0, 106.5), (110.0, 111.0)):
+        story.add(back, "manager")
+        story.fault(at, f"kill:manager@{at - 100:g}s")
+    assert story.report() == [("kill:manager@5s", 1.5, 0), ("kill:manager@10s", 1.0, 0)]
+
+
+def test_slices_count_the_work_of_all_their_replicas_and_the_state_of_the_newest() -> None:
+    replicas = [
+        ReplicaStatus(slice="a[0]", generation=2, epoch=4, rows_in=5, rows_out=1, state_rows=7, state_bytes=70),
+        ReplicaStatus(slice="a[0]", generation=1, epoch=9, rows_in=10, rows_out=2, state_rows=8, state_bytes=80),
+    ]
+    reports = slice_reports({"b[0]": "node-2", "a[0]": "node-1"}, replicas)
+    assert list(reports) == ["a[0]", "b[0]"]
+    a = reports["a[0]"]
+    assert (a.primary, a.epoch, a.rows_in, a.rows_out, a.state_rows, a.state_bytes) == ("node-1", 9, 15, 3, 7, 70)
+    assert (reports["b[0]"].epoch, reports["b[0]"].rows_in) == (-1, 0)
