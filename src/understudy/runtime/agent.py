@@ -54,6 +54,7 @@ REPLICAS: dict[Kind, type[Replica]] = {
     Kind.SINK: SinkReplica,
 }
 MEASURE_EVERY_S = 1.0
+STOP_S = 3.0
 
 
 class Agent:
@@ -94,10 +95,17 @@ class Agent:
                 self._obey(message)
             except Exception:
                 logger.exception("could not obey %s", type(message).__name__)
-        for replica in list(self._replicas.values()):
-            replica.stop()
+        self._stop_all()
         if self._spark is not None:
             self._spark.stop()
+
+    def _stop_all(self) -> None:
+        replicas = list(self._replicas.values())
+        for replica in replicas:
+            replica.stop()
+        deadline = time.monotonic() + STOP_S
+        for replica in replicas:
+            replica.join(max(0.0, deadline - time.monotonic()))
 
     def _obey(self, message: Any) -> None:
         match message:

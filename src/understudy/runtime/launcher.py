@@ -44,6 +44,7 @@ class Launcher:
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
         self.port = self.port or _free_port()
+        _check_free(self.host, self.port)
         self._check_targets()
         self._client = Client(f"http://{self.host}:{self.port}", self.home.token())
 
@@ -155,6 +156,8 @@ class Launcher:
         if self._manager is not None:
             self._manager.kill()
         self._client.close()
+        # Only what was shipped counts from here on.
+        shutil.rmtree(self.home.nodes, ignore_errors=True)
 
 
 def prepare(home: Home, spec: RunSpec) -> None:
@@ -182,6 +185,17 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
         store.assign(assignment.__class__(assignment.slice, "", assignment.generation, assignment.rewind))
     store.close()
     return spec
+
+
+def _check_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise Unavailable(
+                f"port {port} cannot be used", why=str(error), fix="give another --port, or 0 for any free one"
+            ) from None
 
 
 def _free_port() -> int:
