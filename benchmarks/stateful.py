@@ -25,5 +25,5 @@ def sums(rows: DataFrame) -> DataFrame:
 
 app = us.Topology("stateful", epoch=EPOCH_S)
 rows = app.source("rows", us.sources.Generator(make, SCHEMA, rate=ROWS / EPOCH_S, seed=1))
-totals = app.operator(rows, output_mode="update", recovery=us.Recovery(scheme="none"))(sums)
+totals = app.operator(rows, output_mode="update", recovery=us.Recovery(scheme=us.setting("scheme", "none")))(sums)
 app.sink("out", totals, us.sinks.Parquet("out"))
