@@ -1,9 +1,9 @@
 """A Spark home of our own, made once per installed PySpark, Java and jar, and kept in the user's cache.
 
-It differs from the one inside PySpark in three ways. `bin/spark-submit` starts Java at once instead of asking
-another JVM how to. `python/lib` is empty, so Python workers import pyspark from site-packages (compiled) and not
-from a zip. Signed jars are there unsigned, because the JVM keeps classes of signed jars out of its shared archive,
-and one of them is the compiler that every first batch needs.
+It differs from the one inside PySpark in three ways. `bin/spark-submit` starts Java at once instead of
+asking another JVM how to. `python/lib` is empty, so Python workers import pyspark from site-packages
+(compiled) and not from a zip. Signed jars are there unsigned, because the JVM keeps classes of signed jars
+out of its shared archive, and one of them is the compiler that every first batch needs.
 """
 
 from __future__ import annotations
