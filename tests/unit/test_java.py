@@ -27,9 +27,7 @@ def fake(root: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize(("version", "feature"), [("17.0.15", 17), ("21", 21), ("1.8.0_292", 8), ("ea", 0)])
-def test_the_feature_number_is_read_from_old_and_new_versions(
-    version: str, feature: int, tmp_path: Path
-) -> None:
+def test_the_feature_number_is_read_from_old_and_new_versions(version: str, feature: int, tmp_path: Path) -> None:
     assert java.Java(tmp_path, version).feature == feature
 
 

@@ -37,9 +37,7 @@ def test_only_the_quick_profile_gives_up_the_optimising_compiler(overlay: Overla
     assert level not in launch.arguments(overlay, FULL, {}, Path("/t"))
 
 
-def test_what_users_add_comes_after_what_the_archive_knows(
-    overlay: Overlay, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_users_add_comes_after_what_the_archive_knows(overlay: Overlay, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_CONF_DIR", "/conf")
     extra = {
         "spark.driver.extraClassPath": "/mine.jar",

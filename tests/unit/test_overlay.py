@@ -47,9 +47,7 @@ def test_workers_find_no_zip_and_submit_is_ours(pyspark: Path, java: Java, tmp_p
     assert made.options == ("--add-opens=x",)
 
 
-def test_signed_jars_are_replaced_in_place_on_the_class_path(
-    pyspark: Path, java: Java, tmp_path: Path
-) -> None:
+def test_signed_jars_are_replaced_in_place_on_the_class_path(pyspark: Path, java: Java, tmp_path: Path) -> None:
     made = overlay.prepare(java, tmp_path / "cache")
     unsigned = made.path / "unsigned" / "signed.jar"
     ours = str(made.path / "understudy.jar")
@@ -77,12 +75,8 @@ def _age(made: overlay.Overlay, seconds: float) -> None:
     os.utime(made.path / "facts.json", (long_ago, long_ago))
 
 
-def test_superseded_overlays_go_unless_something_runs_from_them(
-    pyspark: Path, java: Java, tmp_path: Path
-) -> None:
-    idle, used = (
-        overlay.prepare(Java(java.home, version), tmp_path / "cache") for version in ("17.0.2", "17.0.3")
-    )
+def test_superseded_overlays_go_unless_something_runs_from_them(pyspark: Path, java: Java, tmp_path: Path) -> None:
+    idle, used = (overlay.prepare(Java(java.home, version), tmp_path / "cache") for version in ("17.0.2", "17.0.3"))
     descriptor = overlay.hold(used)
     _age(idle, overlay.SUPERSEDED_AFTER_SECONDS + 60)
     _age(used, overlay.SUPERSEDED_AFTER_SECONDS + 60)

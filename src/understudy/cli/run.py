@@ -41,12 +41,13 @@ def run(
     from understudy.cli.progress import Progress, show_report
     from understudy.runtime.application import load
     from understudy.runtime.home import Home
-    from understudy.runtime.launcher import Launcher, prepare, reopen
+    from understudy.runtime.launcher import Launcher, check, prepare, reopen
 
     faults = [Fault.parse(spec) for spec in fault or []]
     values = settings(set_)
     topology = load(app, values)
     place = Home((home or _default_home(topology, resume)).resolve())
+    check(nodes, replace, port, faults)
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
     changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
     changes |= {"profile": profile, "backlog": 8 if fast else 100}

@@ -44,8 +44,6 @@ class Launcher:
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
         self.port = self.port or _free_port()
-        _check_free(self.host, self.port)
-        self._check_targets()
         self._client = Client(f"http://{self.host}:{self.port}", self.home.token())
 
     def __enter__(self) -> Launcher:
@@ -120,18 +118,6 @@ class Launcher:
                 if not child.alive and child.process.returncode > 0:
                     raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
 
-    def _check_targets(self) -> None:
-        if self.spec.replace:
-            return
-        known = {MANAGER, *(f"node-{number + 1}" for number in range(self.spec.nodes))}
-        for fault in self.faults:
-            if fault.target not in known:
-                raise InvalidInput(
-                    f"--fault {fault.spec}: there is no {fault.target}",
-                    why=f"this run has {', '.join(sorted(known))}",
-                    fix="name one of them",
-                )
-
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
         self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
@@ -158,6 +144,20 @@ class Launcher:
         self._client.close()
         # Only what was shipped counts from here on.
         shutil.rmtree(self.home.nodes, ignore_errors=True)
+
+
+def check(nodes: int, replace: bool, port: int, faults: Sequence[Fault], host: str = "127.0.0.1") -> None:
+    """What can be known to go wrong before anything is written or started."""
+    known = {MANAGER, *(f"node-{number + 1}" for number in range(nodes))}
+    for fault in faults:
+        if fault.target not in known and not replace:
+            raise InvalidInput(
+                f"--fault {fault.spec}: there is no {fault.target}",
+                why=f"this run has {', '.join(sorted(known))}",
+                fix="name one of them",
+            )
+    if port:
+        _check_free(host, port)
 
 
 def prepare(home: Home, spec: RunSpec) -> None:

@@ -70,9 +70,7 @@ def main() -> int:
         found = java.find()
         home = overlay.prepare(found)
         if not home.archive.exists():
-            sys.stdout.write(
-                "understudy: preparing Spark's class archive, once per installation, about 30 s\n"
-            )
+            sys.stdout.write("understudy: preparing Spark's class archive, once per installation, about 30 s\n")
             sys.stdout.flush()
         made = build(found, home)
     except UnderstudyError as error:

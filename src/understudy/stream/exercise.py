@@ -23,15 +23,11 @@ BATCHES = 2
 
 
 def stateless(rows: DataFrame) -> DataFrame:
-    return rows.where("value % 2 = 0").select(
-        "timestamp", f.upper(f.concat(f.lit("k"), "value")).alias("word")
-    )
+    return rows.where("value % 2 = 0").select("timestamp", f.upper(f.concat(f.lit("k"), "value")).alias("word"))
 
 
 def grouped(rows: DataFrame) -> DataFrame:
-    return rows.groupBy((f.col("value") % 7).alias("key")).agg(
-        f.count("*").alias("n"), f.sum("value").alias("total")
-    )
+    return rows.groupBy((f.col("value") % 7).alias("key")).agg(f.count("*").alias("n"), f.sum("value").alias("total"))
 
 
 def windowed(rows: DataFrame) -> DataFrame:
@@ -66,9 +62,7 @@ QUERIES: tuple[tuple[Callable[[DataFrame], DataFrame], str], ...] = (
 
 
 def run(spark: SparkSession, query: Callable[[DataFrame], DataFrame], mode: str, checkpoint: Path) -> None:
-    source = (
-        spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).option("numPartitions", 1)
-    )
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 100).option("numPartitions", 1)
     seen: list[int] = []
 
     def sink(rows: DataFrame, batch: int) -> None:
