@@ -56,7 +56,7 @@ def test_the_home_directory_stays_small(tmp_path: Path) -> None:
         sizes[state.epoch] = (len(files), sum(_size(path) for path in files))
 
     report = run(APP, tmp_path, nodes=1, epochs=80, watch=watch)
-    assert report.verdict == "exact"
+    assert report.verdict == "exact", report.failure
     early = max(value for epoch, value in sizes.items() if 20 <= epoch <= 40)
     late = max(value for epoch, value in sizes.items() if 60 <= epoch <= 80)
     assert late[0] <= early[0] * 1.3, "files pile up"
