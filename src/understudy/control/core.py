@@ -74,14 +74,14 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
     yield from _set_goal(snapshot, layout)
     nodes = {node.name: node for node in snapshot.nodes}
     assigned = {assignment.slice: assignment for assignment in snapshot.assignments}
-    failures = tuple(_handle_failures(nodes, assigned))
+    failures = tuple(_handle_failures(snapshot, layout, assigned))
     yield from failures
     moved = {i.assignment.slice for i in failures if isinstance(i, Assign)}
     homeless = [s for s in layout.slices if (s not in assigned or assigned[s].node not in nodes) and s not in moved]
     yield from _assign(homeless, snapshot, layout, assigned)
     current = [assigned[s] for s in layout.slices if s in assigned and s not in moved and s not in homeless]
     yield from _deploy(current, nodes)
-    yield from _end_rewinds(current, nodes)
+    yield from _forgive(current, nodes)
     yield from _stop_strangers(nodes, assigned)
 
 
@@ -131,12 +131,13 @@ def _deploy(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterat
             yield DeployReplica(assignment, f"{assignment.node} does not host {assignment.slice} yet")
 
 
-def _end_rewinds(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
-    """A slice that has made its damaged bag again need not go back to it a second time."""
+def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
+    """A slice that gets on has made its damaged bag again, and its earlier failures no longer count against it."""
     for assignment in assignments:
+        burdened = assignment.rewind is not None or assignment.failures > 0
         for replica in nodes[assignment.node].replicas:
-            if assignment.rewind is not None and _matches(replica, assignment) and replica.epoch >= assignment.rewind:
-                yield Assign(replace(assignment, rewind=None), f"{assignment.slice} has made its bag again")
+            if burdened and _matches(replica, assignment) and replica.steps.done:
+                yield Assign(replace(assignment, rewind=None, failures=0), f"{assignment.slice} gets on again")
 
 
 def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[StopReplica]:
@@ -147,25 +148,36 @@ def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignme
                 yield StopReplica(node.name, replica.slice, replica.generation, "another replica took over")
 
 
-def _handle_failures(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[Instruction]:
+def _handle_failures(snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> Iterator[Instruction]:
     """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
-    for node in nodes.values():
+    for node in snapshot.nodes:
         for replica in node.replicas:
             current = assigned.get(SliceId.parse(replica.slice))
             if replica.state is not State.FAILED or current is None or not _matches(replica, current):
                 continue
-            if current.node == node.name and replica.failure is not None:
-                yield from _handle_failure(current, replica.failure, assigned)
+            if current.node != node.name or replica.failure is None:
+                continue
+            if replica.failure.final or current.failures >= MAX_FAILURES:
+                yield FailRun(replica.failure, f"{current.slice} cannot go on")
+            else:
+                yield from _try_again(current, replica.failure, snapshot, layout, assigned)
 
 
-def _handle_failure(
-    current: Assignment, failure: Failure, assigned: dict[SliceId, Assignment]
-) -> Iterator[Instruction]:
-    if failure.final or current.failures >= MAX_FAILURES:
-        yield FailRun(failure, f"{current.slice} cannot go on")
-        return
-    again = replace(current, generation=current.generation + 1, failures=current.failures + 1)
-    yield Assign(again, f"{current.slice} failed and is tried again: {failure.what}")
+def _try_again(
+    current: Assignment,
+    failure: Failure,
+    snapshot: Snapshot,
+    layout: Layout,
+    assigned: dict[SliceId, Assignment],
+) -> Iterator[Assign]:
+    """First where it was, because its data is near; then elsewhere, because the node may be the reason."""
+    others = [n.name for n in snapshot.nodes if n.connected and n.ready and n.name != current.node]
+    host = current.node
+    if current.failures > 0 and others:
+        hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}
+        host = place([current.slice], others, hosts, layout)[current.slice]
+    again = replace(current, node=host, generation=current.generation + 1, failures=current.failures + 1)
+    yield Assign(again, f"{current.slice} failed and is tried again on {host}: {failure.what}")
     if failure.damaged is not None:
         slice_name, epoch = failure.damaged
         upstream = assigned[SliceId.parse(slice_name)]

@@ -95,6 +95,9 @@ class Agent:
                 self._obey(message)
             except Exception:
                 logger.exception("could not obey %s", type(message).__name__)
+                if self._spark is None:
+                    # A node without a session is of no use; whoever started it sees why.
+                    raise
         self._stop_all()
         if self._spark is not None:
             self._spark.stop()

@@ -14,6 +14,7 @@ from understudy.errors import InvalidInput, Unavailable
 from understudy.log.disk import sweep
 from understudy.model.faults import MANAGER, Fault, FaultKind
 from understudy.model.run import RunSpec
+from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home
@@ -108,15 +109,22 @@ class Launcher:
         self._unsaid.append((fault, at))
 
     def _keep_alive(self, state: RunState | None) -> None:
-        """Brings a dead manager back; gives up if nodes die before the run has begun."""
+        """Brings a dead manager back; gives up if a process cannot even start, or if nobody is left to work."""
         if self._manager is not None and not self._manager.alive:
             if self._manager.process.returncode > 0:
                 raise Unavailable("the manager could not start", why=self._manager.tail(), fix="see the lines above")
             self._start_manager()
-        if state is None or not state.nodes:
-            for child in self._nodes.values():
-                if not child.alive and child.process.returncode > 0:
-                    raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
+        begun = state is not None and state.phase is Phase.RUNNING
+        for child in self._nodes.values():
+            if not begun and not child.alive and child.process.returncode > 0:
+                raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
+        joined = state is not None and any(node.connected for node in state.nodes)
+        if not self.spec.replace and not joined and not any(child.alive for child in self._nodes.values()):
+            raise Unavailable(
+                "no node is left",
+                why="all of them have ended",
+                fix="go on with --resume; with --replace, lost nodes are replaced",
+            )
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]

@@ -100,17 +100,17 @@ class Store:
     def acknowledged(self) -> int:
         """The epoch up to which this slice never needs its input again."""
         kept = self.markers()[:KEPT]
-        return kept[-1].epoch if len(kept) == KEPT else -1
+        return min(marker.epoch for marker in kept) if len(kept) == KEPT else -1
 
     def markers(self) -> list[Marker]:
-        """The complete checkpoints, newest first."""
+        """The complete checkpoints, newest first; a replica that was given up may still ship, but never overtakes."""
         found = []
         for path in (self._root / "markers").glob("*.json"):
             with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
                 fields = json.loads(path.read_bytes())
                 files = tuple(Entry(**entry) for entry in fields["files"])
                 found.append(Marker(fields["epoch"], fields["generation"], files))
-        return sorted(found, key=lambda marker: (marker.epoch, marker.generation), reverse=True)
+        return sorted(found, key=lambda marker: (marker.generation, marker.epoch), reverse=True)
 
     def restore(self, local: Path, before: int | None) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
@@ -158,7 +158,7 @@ class Store:
         if len(kept) < KEPT:
             return
         needed = {entry.stored for marker in kept for entry in marker.files}
-        for folder in self._folders(below=kept[-1].epoch):
+        for folder in self._folders(below=min(marker.epoch for marker in kept)):
             _remove_files(folder, keep={self._root / stored for stored in needed})
 
     def _folders(self, below: int) -> Iterator[Path]:
