@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lock
+.PHONY: help demo test check jar lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -18,6 +18,9 @@ check: $(READY) ## lint, types, pure tests: under a minute
 
 test: check ## everything, Spark and faults included
 	$(BIN)/pytest -m spark
+
+jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
+	$(BIN)/python jvm/build.py
 
 lock: ## resolve requirements.lock again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

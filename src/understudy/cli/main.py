@@ -8,7 +8,9 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from understudy.cli.node import node
 from understudy.cli.run import run
+from understudy.cli.topology import topology
 from understudy.errors import UnderstudyError
 
 
@@ -39,4 +41,5 @@ def _root() -> None:
     """Keeps PySpark streams running when machines do not."""
 
 
-app.command()(run)
+for verb in (run, node, topology):
+    app.command()(verb)

@@ -118,7 +118,7 @@ def _assign(
     for slice_id, node in place(slices, [node.name for node in able], hosts, layout).items():
         before = assigned.get(slice_id)
         generation = before.generation + 1 if before else 1
-        reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before else "")
+        reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before and before.node else "")
         # What had to be rewound still has to be.
         yield Assign(Assignment(slice_id, node, generation, before.rewind if before else None), reason)
 

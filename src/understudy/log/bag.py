@@ -1,6 +1,6 @@
 """A bag on disk: a header that anyone can read, then Arrow streams, each with its checksum.
 
-    USBAG1 <length of the header>\n
+    USBAG1 <length of the header> <checksum of the header>\n
     {"slice": "counts[0]", "epoch": 12, "rows": 900, "digest": "…", "sections": {"word/2": [[segment, …], …]}}
     <Arrow stream> <Arrow stream> …
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,8 @@ from understudy.model.layout import Split
 from understudy.model.names import SliceId
 
 MAGIC = b"USBAG1 "
-_LENGTH_DIGITS = 10
-_PREFIX = len(MAGIC) + _LENGTH_DIGITS + 1
+_NUMBERS = re.compile(rb"(\d{10}) ([0-9a-f]{8})\n")
+_PREFIX = len(MAGIC) + 20
 _SEGMENT_ROWS = 1 << 17
 _BATCH_ROWS = 1 << 16
 
@@ -134,22 +135,22 @@ def _encode(header: Header) -> bytes:
             },
         }
     ).encode()
-    return MAGIC + f"{len(body):0{_LENGTH_DIGITS}d}\n".encode() + body
+    return MAGIC + f"{len(body):010d} {zlib.crc32(body):08x}\n".encode() + body
 
 
 def read_header(path: Path) -> tuple[Header, int]:
     """The header of a bag and where its segments start; checks that the file is as long as it should be."""
     with path.open("rb") as file:
         prefix = file.read(_PREFIX)
-        if len(prefix) < _PREFIX or not prefix.startswith(MAGIC):
+        numbers = _NUMBERS.fullmatch(prefix.removeprefix(MAGIC))
+        if not prefix.startswith(MAGIC) or numbers is None:
             raise DamagedBag(path, "it does not begin like a bag")
-        length = int(prefix[len(MAGIC) :])
+        length = int(numbers[1])
         body = file.read(length)
         size = file.seek(0, io.SEEK_END)
-    try:
-        header = _decode(json.loads(body))
-    except (ValueError, KeyError) as error:
-        raise DamagedBag(path, f"its header cannot be read ({error})") from error
+    if zlib.crc32(body) != int(numbers[2], 16):
+        raise DamagedBag(path, "its header does not match its checksum")
+    header = _decode(json.loads(body))
     start = _PREFIX + length
     expected = start + max((s.offset + s.length for s in _all_segments(header)), default=0)
     if size != expected:

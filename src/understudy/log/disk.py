@@ -40,16 +40,24 @@ class Disk:
     def put_if_absent(self, path: Path, parts: Iterable[ReadableBuffer], *, durable: bool = False) -> bool:
         """Writes a file that is not there yet; False, and nothing changes, if it is. The first writer wins."""
         if path.exists():
-            return False
+            return self._lost(path, durable)
         with self._written(path, parts, durable) as temporary:
             try:
                 os.link(temporary, path)
             except FileExistsError:
-                return False
+                return self._lost(path, durable)
             self.on_step("linked")
             if durable:
                 self.sync_directory(path.parent)
         return True
+
+    def _lost(self, path: Path, durable: bool) -> bool:
+        """The winner may have been killed before it made its file durable; whoever builds on it must not be undone."""
+        if durable:
+            with suppress(FileNotFoundError):
+                self.sync(path)
+                self.sync_directory(path.parent)
+        return False
 
     def replace(self, path: Path, parts: Iterable[ReadableBuffer], *, durable: bool = False) -> None:
         """Writes a file whether it is there or not; a reader sees the old content or the new."""
@@ -82,7 +90,7 @@ class Disk:
                         file.flush()
                         os.fsync(file.fileno())
                         self.on_step("synced")
-            yield temporary
+                yield temporary
         finally:
             with suppress(FileNotFoundError):
                 temporary.unlink()

@@ -182,8 +182,8 @@ def seconds(value: str | float) -> float:
     """A duration in seconds: a number, or text like "500 ms", "1 second", "2 minutes"."""
     if isinstance(value, int | float):
         return float(value)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", value)
-    unit = _SECONDS.get(match[2]) if match else None
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", value)
+    unit = (_SECONDS.get(match[2]) or _SECONDS.get(match[2].removesuffix("s"))) if match else None
     if match is None or unit is None:
         raise InvalidInput(
             f"'{value}' is not a duration",

@@ -36,6 +36,7 @@ from understudy.model.topology import Topology
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.stream import check, frames, session
+from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
 from understudy.stream.sink import SinkReplica
@@ -53,6 +54,7 @@ REPLICAS: dict[Kind, type[Replica]] = {
     Kind.SINK: SinkReplica,
 }
 MEASURE_EVERY_S = 1.0
+STOP_S = 3.0
 
 
 class Agent:
@@ -93,10 +95,17 @@ class Agent:
                 self._obey(message)
             except Exception:
                 logger.exception("could not obey %s", type(message).__name__)
-        for replica in list(self._replicas.values()):
-            replica.stop()
+        self._stop_all()
         if self._spark is not None:
             self._spark.stop()
+
+    def _stop_all(self) -> None:
+        replicas = list(self._replicas.values())
+        for replica in replicas:
+            replica.stop()
+        deadline = time.monotonic() + STOP_S
+        for replica in replicas:
+            replica.join(max(0.0, deadline - time.monotonic()))
 
     def _obey(self, message: Any) -> None:
         match message:
@@ -124,7 +133,7 @@ class Agent:
         self._topology = load(Path(run.app), run.settings)
         local = Home(Path(welcome.home)).nodes / self.name
         frames.share_code(Path(run.app), self._topology)
-        self._spark = session.start(self.name, self._master, session.Profile(run.profile), local, {})
+        self._spark = session.start(self.name, self._master, PROFILES[run.profile], local)
 
     def _check(self) -> Checked:
         if self._spark is None or self._topology is None:

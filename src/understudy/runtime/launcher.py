@@ -44,7 +44,6 @@ class Launcher:
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
         self.port = self.port or _free_port()
-        self._check_targets()
         self._client = Client(f"http://{self.host}:{self.port}", self.home.token())
 
     def __enter__(self) -> Launcher:
@@ -119,18 +118,6 @@ class Launcher:
                 if not child.alive and child.process.returncode > 0:
                     raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
 
-    def _check_targets(self) -> None:
-        if self.spec.replace:
-            return
-        known = {MANAGER, *(f"node-{number + 1}" for number in range(self.spec.nodes))}
-        for fault in self.faults:
-            if fault.target not in known:
-                raise InvalidInput(
-                    f"--fault {fault.spec}: there is no {fault.target}",
-                    why=f"this run has {', '.join(sorted(known))}",
-                    fix="name one of them",
-                )
-
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
         self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
@@ -155,6 +142,22 @@ class Launcher:
         if self._manager is not None:
             self._manager.kill()
         self._client.close()
+        # Only what was shipped counts from here on.
+        shutil.rmtree(self.home.nodes, ignore_errors=True)
+
+
+def check(nodes: int, replace: bool, port: int, faults: Sequence[Fault], host: str = "127.0.0.1") -> None:
+    """What can be known to go wrong before anything is written or started."""
+    known = {MANAGER, *(f"node-{number + 1}" for number in range(nodes))}
+    for fault in faults:
+        if fault.target not in known and not replace:
+            raise InvalidInput(
+                f"--fault {fault.spec}: there is no {fault.target}",
+                why=f"this run has {', '.join(sorted(known))}",
+                fix="name one of them",
+            )
+    if port:
+        _check_free(host, port)
 
 
 def prepare(home: Home, spec: RunSpec) -> None:
@@ -182,6 +185,17 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
         store.assign(assignment.__class__(assignment.slice, "", assignment.generation, assignment.rewind))
     store.close()
     return spec
+
+
+def _check_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise Unavailable(
+                f"port {port} cannot be used", why=str(error), fix="give another --port, or 0 for any free one"
+            ) from None
 
 
 def _free_port() -> int:

@@ -1,38 +1,65 @@
-"""temporary"""
+"""A node's SparkSession: fast to start, silent, without child processes, bound to loopback."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import StrEnum
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from pyspark.core.context import SparkContext
 from pyspark.sql import SparkSession
 
+from understudy.stream import java, launch, overlay
+from understudy.stream.settings import is_local, settings
 
-class Profile(StrEnum):
-    QUICK = "quick"
-    FULL = "full"
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from understudy.stream.profile import Profile
+
+_held: list[int] = []
 
 
-def start(name: str, master: str, profile: Profile, local: Path, extra: Mapping[str, str]) -> SparkSession:
-    b = SparkSession.builder.master(master).appName(name)
-    for k, v in {
-        "spark.driver.extraClassPath": "/tmp/us.jar",
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.adaptive.enabled": "false",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
-        "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        **extra,
-    }.items():
-        b = b.config(k, v)
-    s = b.getOrCreate()
-    s.sparkContext.setLogLevel("WARN")
-    return s
+def start(
+    name: str,
+    master: str,
+    profile: Profile,
+    local_dir: Path,
+    extra: Mapping[str, str] | None = None,
+    *,
+    archiving: Path | None = None,
+) -> SparkSession:
+    """Start the session of this process; a JVM that already runs here is used again, with its own options.
+
+    With `archiving` the JVM writes there, when it ends, the classes it has loaded.
+    """
+    local_dir = local_dir.resolve()
+    found = java.find()
+    home = overlay.prepare(found)
+    if not _held:
+        _held.append(overlay.hold(home))
+    chosen = settings(name, master, profile, local_dir, extra or {})
+    if not is_local(master):
+        # Executors elsewhere need the file system class as well.
+        chosen["spark.jars"] = ",".join(filter(None, [chosen.get("spark.jars"), str(overlay.JAR)]))
+    arguments = launch.arguments(home, profile, chosen, launch.temporary_directory(local_dir), archiving)
+    builder = SparkSession.builder
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    with launch.environment(found, home, arguments, is_local(master)):
+        return builder.getOrCreate()
+
+
+def stop_jvm(timeout_seconds: float = 60.0) -> None:
+    """End the JVM of this process and wait for it; a session started afterwards gets a new one."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        active.stop()
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    # The gateway process lives as long as its standard input.
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout_seconds)
+    SparkContext._gateway = None
+    SparkContext._jvm = None

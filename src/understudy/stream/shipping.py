@@ -115,7 +115,8 @@ class Store:
     def restore(self, local: Path, before: int | None) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
 
-        A damaged one is passed over for the one before it. None means: start from the first epoch.
+        A damaged one is passed over for the one before it. None means: start from the first epoch, which is possible
+        as long as nothing was acknowledged.
         """
         damage: list[str] = []
         for marker in self.markers():
@@ -126,7 +127,7 @@ class Store:
             if reason is None:
                 return marker, shipped
             damage.append(f"epoch {marker.epoch}: {reason}")
-        if damage:
+        if damage and self.acknowledged() >= 0:
             raise Unavailable(
                 f"no shipped checkpoint of {self._slice} can be read",
                 why="; ".join(damage),

@@ -37,6 +37,8 @@ public final class EpochSource implements TableProvider {
     return new EpochTable(schema);
   }
 
+  // Spark still asks tables with a schema of their own by the old method.
+  @SuppressWarnings("deprecation")
   private record EpochTable(StructType schema) implements Table, SupportsRead {
     @Override
     public String name() {
