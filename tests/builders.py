@@ -76,7 +76,7 @@ def everything_in(directory: Path) -> dict[str, bytes]:
 
 
 def rows_of(*numbers: int) -> pa.Table:
-    return pa.table({"n": pa.array(numbers, pa.int64()), "word": [f"w{n}" for n in numbers]})
+    return pa.table({"n": pa.array(numbers, pa.int64()), "word": pa.array([f"w{n}" for n in numbers], pa.string())})
 
 
 def a_bag(epoch: int, table: pa.Table | None = None, slice_id: SliceId = WORDS, *splits: Split) -> Bag:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.builders import WORDS, rows_of
+
 from understudy.log import bag
 from understudy.log.bag import Bag, DamagedBag
 from understudy.model.layout import Split
@@ -24,10 +24,7 @@ KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "x": (pa.float64(), st.floats(allow_nan=False)),
     "word": (pa.string(), st.text(max_size=8)),
     "raw": (pa.binary(), st.binary(max_size=8)),
-    "at": (
-        pa.timestamp("us", tz="UTC"),
-        st.datetimes(dt.datetime(1970, 1, 1), dt.datetime(2100, 1, 1), timezones=st.just(dt.UTC)),
-    ),
+    "at": (pa.timestamp("us", tz="UTC"), st.datetimes(timezones=st.just(dt.UTC))),
     "tags": (pa.list_(pa.string()), st.lists(st.none() | st.text(max_size=3), max_size=3)),
     "point": (pa.struct({"x": pa.int32()}), st.fixed_dictionaries({"x": st.none() | st.integers(0, 9)})),
 }
@@ -117,8 +114,7 @@ def outcome(path: Path, split: Split, schema: pa.Schema) -> list[list[dict[str, 
     """The rows of every part, or None if the bag says that it is damaged."""
     try:
         return [read(path, split, part, schema).to_pylist() for part in range(split.slices)]
-    except DamagedBag as error:
-        assert str(path) in error.what
+    except DamagedBag:
         return None
 
 

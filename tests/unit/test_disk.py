@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from tests.builders import count_steps, everything_in, interrupted, killed
+
 from understudy.log.disk import TEMPORARY, Disk, DiskFull, sweep
 
 Work = Callable[[Disk, Path], object]
@@ -23,7 +23,8 @@ def put(disk: Disk, path: Path) -> object:
 
 
 def replace(disk: Disk, path: Path) -> object:
-    return disk.replace(path, [NEW[:10], NEW[10:]], durable=True)
+    disk.replace(path, [NEW[:10], NEW[10:]], durable=True)
+    return path
 
 
 @pytest.mark.parametrize("stop", [interrupted, killed])

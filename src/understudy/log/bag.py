@@ -148,7 +148,7 @@ def read_header(path: Path) -> tuple[Header, int]:
         length = int(numbers[1])
         body = file.read(length)
         size = file.seek(0, io.SEEK_END)
-    if zlib.crc32(body) != int(numbers[2], 16):
+    if len(body) != length or zlib.crc32(body) != int(numbers[2], 16):
         raise DamagedBag(path, "its header does not match its checksum")
     header = _decode(json.loads(body))
     start = _PREFIX + length

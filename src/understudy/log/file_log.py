@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.log import bag
+from understudy.log.bag import DamagedBag
 from understudy.log.disk import Disk
 from understudy.log.interface import Published, Stored
 from understudy.model.names import SliceId
@@ -36,15 +37,22 @@ class FileLog:
 
     def publish(self, bag: bag.Bag, *, durable: bool) -> Published:
         slice_id, epoch = bag.header.slice, bag.header.epoch
-        first = self._disk.put_if_absent(self._bag(slice_id, epoch), bag.parts, durable=durable)
+        path = self._bag(slice_id, epoch)
+        first = self._disk.put_if_absent(path, bag.parts, durable=durable)
+        try:
+            there = None if first else self.fetch(slice_id, epoch)
+        except DamagedBag:
+            # What a power cut left of it; ours takes its place.
+            self.set_aside(slice_id, epoch)
+            there, first = None, self._disk.put_if_absent(path, bag.parts, durable=durable)
         if not durable:
             # Also for a bag that was there: who knows whether its writer lived to settle it.
             self._unsettled[slice_id].add(epoch)
         with self._published:
             self._published.notify_all()
-        own = Stored(bag.header, self._bag(slice_id, epoch), bag.start)
+        own = Stored(bag.header, path, bag.start)
         # One that was there may be trimmed by now: then all readers have it, and ours is as good.
-        return Published(first, own if first else self.fetch(slice_id, epoch) or own)
+        return Published(first, there or own)
 
     def fetch(self, slice_id: SliceId, epoch: int) -> Stored | None:
         path = self._bag(slice_id, epoch)
@@ -79,13 +87,14 @@ class FileLog:
         return expected
 
     def settle(self, slice_id: SliceId, epoch: int) -> None:
-        settled = {number for number in self._unsettled[slice_id] if number <= epoch}
+        # A copy: another thread may publish meanwhile.
+        settled = {number for number in tuple(self._unsettled[slice_id]) if number <= epoch}
         for number in sorted(settled):
             with suppress(FileNotFoundError):
                 self._disk.sync(self._bag(slice_id, number))
         if settled:
             self._disk.sync_directory(self._directory(slice_id))
-            self._unsettled[slice_id] -= settled
+            self._unsettled[slice_id].difference_update(settled)
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
         if epoch > self._acknowledged(reader, upstream):

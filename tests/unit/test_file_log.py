@@ -1,0 +1,297 @@
+"""The log: one bag per slice and epoch whoever writes, nothing trimmed that somebody needs."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import threading
+from collections.abc import Callable
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import COUNTS, OTHER, WORDS, a_bag, count_steps, everything_in, interrupted, killed, rows_of
+
+from understudy.log.disk import TEMPORARY, Disk, sweep
+from understudy.log.file_log import FileLog
+from understudy.log.interface import Stored
+from understudy.model.layout import Channel, Split
+
+WHOLE = Channel(0, WORDS, Split(), 0)
+SCHEMA = rows_of().schema
+WRITERS, EPOCHS = 3, 8
+
+Stop = Callable[[Callable[[Disk], object], int], bool]
+
+
+def numbers(stored: Stored | None) -> list[int]:
+    assert stored is not None
+    return [row["n"] for row in stored.rows(WHOLE, SCHEMA).to_pylist()]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> FileLog:
+    return FileLog(tmp_path, Disk())
+
+
+def publish(log: FileLog, *epochs: int) -> None:
+    for epoch in epochs:
+        log.publish(a_bag(epoch), durable=False)
+
+
+# -- several writers
+
+
+def race(root: Path, writer: int, start: Barrier, answer: Path) -> None:
+    """Publishes rows of its own for every epoch, and looks at what is there before and after."""
+    log = FileLog(root, Disk())
+    mine = rows_of(*[writer] * 2000)
+    seen: list[tuple[int, bool, int, int]] = []
+    start.wait(60)
+    for epoch in range(EPOCHS):
+        before = log.fetch(WORDS, epoch)
+        published = log.publish(a_bag(epoch, mine), durable=bool(epoch % 2))
+        cut = log.record(WORDS, epoch, {"writer": writer})
+        rows = numbers(published.stored)
+        assert len(rows) == 2000
+        assert len(set(rows)) == 1
+        assert before is None or numbers(before) == rows
+        seen.append((epoch, published.first, rows[0], cut["writer"]))
+    answer.write_text(json.dumps(seen))
+
+
+def test_of_writers_in_several_processes_one_wins_and_all_learn_who(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    start, root = context.Barrier(WRITERS), tmp_path / "log"
+    answers = [tmp_path / str(n) for n in range(WRITERS)]
+    children = [context.Process(target=race, args=(root, n, start, answers[n])) for n in range(WRITERS)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+        assert child.exitcode == 0
+    told = [tuple(entry) for answer in answers for entry in json.loads(answer.read_text())]
+    log = FileLog(root, Disk())
+    for epoch in range(EPOCHS):
+        own = [answer for answer in told if answer[0] == epoch]
+        assert len(own) == WRITERS
+        assert sum(first for _, first, _, _ in own) == 1
+        assert {winner for _, _, winner, _ in own} == {numbers(log.fetch(WORDS, epoch))[0]}
+        assert {cut for _, _, _, cut in own} == {log.recorded(WORDS, epoch)["writer"]}
+    assert not list(root.rglob(f"{TEMPORARY}*"))
+
+
+@pytest.mark.parametrize("stop", [interrupted, killed])
+@pytest.mark.parametrize("durable", [True, False])
+def test_publishing_can_be_interrupted_anywhere_and_repeated(tmp_path: Path, stop: Stop, durable: bool) -> None:
+    mine, other = a_bag(0, rows_of(1, 2, 3)), a_bag(0, rows_of(4))
+    steps = count_steps(lambda disk: FileLog(tmp_path / "count", disk).publish(mine, durable=durable))
+    assert steps == (3 if durable else 2)
+    for step in range(steps):
+        root = tmp_path / str(step)
+        assert stop(lambda disk, root=root: FileLog(root, disk).publish(mine, durable=durable), step)  # type: ignore[misc]
+        log = FileLog(root, Disk())
+        survivor = log.fetch(WORDS, 0)
+        assert survivor is None or numbers(survivor) == [1, 2, 3]
+        published = log.publish(other, durable=durable)
+        assert published.first == (survivor is None)
+        assert numbers(published.stored) == numbers(log.fetch(WORDS, 0)) == ([4] if survivor is None else [1, 2, 3])
+        sweep(root)
+        assert list(everything_in(root)) == ["words/0/0000000000.bag"]
+
+
+def test_unfinished_files_are_no_bags(tmp_path: Path, log: FileLog) -> None:
+    publish(log, 0)
+    assert killed(lambda disk: FileLog(tmp_path, disk).publish(a_bag(5), durable=True), 0)
+    assert log.newest(WORDS) == 0
+    assert not log.await_bags([WORDS], 5, 0.0)
+
+
+# -- damage
+
+
+@pytest.mark.parametrize("content", [b"", b"USBAG1 0000000010 00000000\n", bytes(700)], ids=["empty", "cut", "zeros"])
+def test_a_damaged_bag_is_replaced_by_the_next_who_makes_it(tmp_path: Path, log: FileLog, content: bytes) -> None:
+    """After a power cut, the slice itself comes back first and finds what is left of its own bag."""
+    publish(log, 0, 1)
+    (tmp_path / "words/0/0000000001.bag").write_bytes(content)
+    published = log.publish(a_bag(1), durable=False)
+    assert published.first
+    assert numbers(published.stored) == numbers(log.fetch(WORDS, 1)) == [1]
+    assert [path.read_bytes() for path in (tmp_path / "damaged").iterdir()] == [content]
+
+
+def test_what_was_set_aside_is_missing_and_can_be_published_again(tmp_path: Path, log: FileLog) -> None:
+    publish(log, 3, 4, 5)
+    assert log.first_missing(WORDS) == 6
+    log.set_aside(WORDS, 4)
+    log.set_aside(WORDS, 4)
+    assert log.fetch(WORDS, 4) is None
+    assert log.first_missing(WORDS) == 4
+    assert log.newest(WORDS) == 5
+    assert len(list((tmp_path / "damaged").iterdir())) == 1
+    publish(log, 4)
+    assert log.first_missing(WORDS) == 6
+
+
+@pytest.mark.parametrize(("there", "missing"), [((), 0), ((0,), 1), ((0, 1, 3), 2), ((7, 8), 9), ((7, 9), 8)])
+def test_the_first_missing_epoch(log: FileLog, there: tuple[int, ...], missing: int) -> None:
+    publish(log, *there)
+    assert log.first_missing(WORDS) == missing
+    assert log.newest(WORDS) == max(there, default=-1)
+    assert log.oldest(WORDS) == min(there, default=None)
+
+
+# -- acknowledging and trimming
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "left"),
+    [
+        ({}, [0, 1, 2, 3, 4]),
+        ({COUNTS: 3}, [0, 1, 2, 3, 4]),
+        ({COUNTS: 3, OTHER: 1}, [2, 3, 4]),
+        ({COUNTS: 3, OTHER: 2}, [3, 4]),
+        ({COUNTS: 9, OTHER: 9}, [4]),
+        ({COUNTS: 4, OTHER: 4}, [4]),
+    ],
+)
+def test_only_what_every_reader_has_acknowledged_is_trimmed(
+    tmp_path: Path, log: FileLog, acknowledged: dict[Any, int], left: list[int]
+) -> None:
+    publish(log, *range(5))
+    for reader, epoch in acknowledged.items():
+        log.acknowledge(reader, WORDS, epoch)
+    last = log.trim(WORDS, [COUNTS, OTHER])
+    assert [epoch for epoch in range(5) if log.fetch(WORDS, epoch)] == left
+    assert last == left[0] - 1
+    assert log.newest(WORDS) == 4
+    assert log.first_missing(WORDS) == 5
+
+
+def test_who_has_no_readers_keeps_its_newest_bag(log: FileLog) -> None:
+    publish(log, 0, 1, 2)
+    assert log.trim(WORDS, []) == 1
+    assert (log.oldest(WORDS), log.newest(WORDS)) == (2, 2)
+
+
+def test_an_acknowledgement_never_goes_back(log: FileLog) -> None:
+    publish(log, *range(4))
+    log.acknowledge(COUNTS, WORDS, 2)
+    log.acknowledge(COUNTS, WORDS, 0)
+    assert log.trim(WORDS, [COUNTS]) == 2
+
+
+def test_an_acknowledgement_lost_to_a_power_cut_holds_bags_back(tmp_path: Path, log: FileLog) -> None:
+    publish(log, *range(4))
+    log.acknowledge(COUNTS, WORDS, 2)
+    (tmp_path / "words/0/acks/counts[0]").write_bytes(b"")
+    assert log.trim(WORDS, [COUNTS]) == -1
+
+
+def test_trimming_keeps_the_cut_where_the_next_epoch_starts(log: FileLog) -> None:
+    for epoch in range(4):
+        log.record(WORDS, epoch, epoch * 10)
+    publish(log, *range(4))
+    log.acknowledge(COUNTS, WORDS, 2)
+    log.trim(WORDS, [COUNTS])
+    assert [log.recorded(WORDS, epoch) for epoch in range(4)] == [None, None, 20, 30]
+
+
+def test_a_bag_published_again_after_it_was_trimmed_is_trimmed_again(log: FileLog) -> None:
+    """A zombie may publish what everybody has forgotten."""
+    publish(log, *range(4))
+    log.acknowledge(COUNTS, WORDS, 2)
+    log.trim(WORDS, [COUNTS])
+    publish(log, 0)
+    assert log.newest(WORDS) == 3
+    log.trim(WORDS, [COUNTS])
+    assert log.oldest(WORDS) == 3
+
+
+# -- cuts, settling, waiting
+
+
+@pytest.mark.parametrize("value", [0, None, "x", {"offset": [1, 2]}, 12.5])
+def test_the_first_record_counts(log: FileLog, value: Any) -> None:
+    assert log.recorded(WORDS, 3) is None
+    assert log.record(WORDS, 3, value) == value
+    assert log.record(WORDS, 3, "other") == value
+    assert log.recorded(WORDS, 3) == value
+
+
+@pytest.mark.parametrize("stop", [interrupted, killed])
+@pytest.mark.parametrize("step", range(3))
+def test_a_record_interrupted_is_whole_or_absent(tmp_path: Path, stop: Stop, step: int) -> None:
+    assert stop(lambda disk: FileLog(tmp_path, disk).record(WORDS, 3, [1, 2]), step)
+    log = FileLog(tmp_path, Disk())
+    before = log.recorded(WORDS, 3)
+    assert before in (None, [1, 2])
+    assert log.record(WORDS, 3, [3]) == (before or [3])
+
+
+def test_settling_syncs_each_bag_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    for name in ("sync", "sync_directory"):
+        monkeypatch.setattr(Disk, name, lambda _, path: synced.append(path.name))
+    log = FileLog(tmp_path, Disk())
+    publish(log, 0, 1, 2)
+    log.settle(WORDS, 1)
+    assert synced == ["0000000000.bag", "0000000001.bag", "0"]
+    synced.clear()
+    log.settle(WORDS, 1)
+    assert synced == []
+    log.settle(WORDS, 2)
+    assert synced == ["0000000002.bag", "0"]
+
+
+def test_settling_while_another_thread_publishes(tmp_path: Path) -> None:
+    """The shipper settles beside the query; neither may trip over the other."""
+    log = FileLog(tmp_path, Disk())
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def settle() -> None:
+        try:
+            while not done.is_set():
+                log.settle(WORDS, 10**6)
+        except BaseException as error:  # noqa: BLE001 - whatever it was fails the test
+            failed.append(error)
+
+    thread = threading.Thread(target=settle)
+    thread.start()
+    made = a_bag(0)
+    for epoch in range(200):
+        object.__setattr__(made.header, "epoch", epoch)
+        log.publish(made, durable=False)
+    done.set()
+    thread.join()
+    assert failed == []
+
+
+def test_a_publisher_wakes_who_waits(log: FileLog) -> None:
+    publish(log, 0)
+    assert log.await_bags([WORDS], 0, 0.0)
+    assert not log.await_bags([WORDS, COUNTS], 0, 0.02)
+    assert log.await_bags([], 5, 0.0)
+    thread = threading.Thread(target=lambda: log.publish(a_bag(0, None, COUNTS), durable=False))
+    thread.start()
+    assert log.await_bags([WORDS, COUNTS], 0, 20.0)
+    thread.join()
+
+
+def test_what_the_gate_is_told_fits_the_file(log: FileLog) -> None:
+    """Spark reads the segments itself, by the numbers in these lines."""
+    split = Split(("word",), 2)
+    stored = log.publish(a_bag(0, rows_of(*range(50)), WORDS, split), durable=False).stored
+    content = stored.path.read_bytes()
+    rows = 0
+    for part in range(2):
+        for line in stored.lines(Channel(3, WORDS, split, part)):
+            number, offset, length, count, _, path = line.split("\t")
+            assert (number, path) == ("3", str(stored.path))
+            assert content[int(offset) :][: int(length)].startswith(b"\xff\xff\xff\xff"), "an Arrow stream begins here"
+            rows += int(count)
+    assert rows == 50
+    assert json.loads(content[27 : stored.start])["rows"] == 50
