@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
@@ -39,12 +39,10 @@ from understudy.stream import check, frames, session
 from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
+from understudy.stream.session import SparkSession
 from understudy.stream.sink import SinkReplica
 from understudy.stream.site import Site
 from understudy.stream.source import SourceReplica
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 

@@ -103,6 +103,8 @@ class Launcher:
         at = time.time()
         if fault.kind is FaultKind.KILL:
             child.kill()
+            # A machine that dies takes its local disk along.
+            shutil.rmtree(self.home.nodes / fault.target, ignore_errors=True)
         else:
             child.freeze()
             self._thaws.append((at + fault.length_s, child))

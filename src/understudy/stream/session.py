@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from understudy.stream.profile import Profile
 
+__all__ = ["SparkSession", "start", "stop_jvm"]
+
 _held: list[int] = []
 
 

@@ -21,6 +21,8 @@ from understudy.log.disk import TEMPORARY, Disk
 from understudy.model.names import SliceId
 
 KEPT = 2
+PLACE = "<<the checkpoint>>"
+"""Stands in stored metadata for the directory of the checkpoint: Spark writes down full paths of state schemas."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Store:
         known = shipped.seen.get(name)
         if known is not None and known[:2] == (stat.st_mtime_ns, stat.st_size):
             return known[2], 0
-        content = path.read_bytes()
+        content = _swap(name, path.read_bytes(), str(local), PLACE)
         stored = f"files/{folder}/{name}"
         self._disk.replace(self._root / stored, [content], durable=True)
         entry = Entry(name, stored, len(content), zlib.crc32(content))
@@ -144,7 +146,7 @@ class Store:
             if len(content) != entry.size or zlib.crc32(content) != entry.crc:
                 return f"{entry.stored} is damaged"
             target = local / entry.name
-            self._disk.replace(target, [content])
+            self._disk.replace(target, [_swap(entry.name, content, PLACE, str(local))])
             stat = target.stat()
             shipped.seen[entry.name] = (stat.st_mtime_ns, stat.st_size, entry)
         return None
@@ -188,6 +190,10 @@ def _files(checkpoint: Checkpoint) -> Iterable[Path]:
         for kind in ("offsets", "commits")
     )
     return [local / "metadata", *state, *offsets, *commits]
+
+
+def _swap(name: str, content: bytes, old: str, new: str) -> bytes:
+    return content.replace(old.encode(), new.encode()) if "/_metadata/" in name else content
 
 
 def _numbered(directory: Path) -> list[int]:
