@@ -67,6 +67,22 @@ class Disk:
             if durable:
                 self.sync_directory(path.parent)
 
+    def link(self, source: Path, target: Path) -> bool:
+        """Gives a file a second name, as good as a copy; False if it is gone. Sync the directory to make it durable."""
+        temporary = _beside(target)
+        try:
+            with room_for(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                os.link(source, temporary)
+                temporary.replace(target)
+        except FileNotFoundError:
+            return False
+        finally:
+            # Also there after success if both names were the same file already.
+            temporary.unlink(missing_ok=True)
+        self.on_step("linked")
+        return True
+
     def sync(self, path: Path) -> None:
         """Makes what was written to a file survive a power cut."""
         descriptor = os.open(path, os.O_RDONLY)
@@ -79,7 +95,7 @@ class Disk:
 
     @contextmanager
     def _written(self, path: Path, parts: Iterable[ReadableBuffer], durable: bool) -> Iterator[Path]:
-        temporary = path.with_name(f"{TEMPORARY}{path.name}-{secrets.token_hex(4)}")
+        temporary = _beside(path)
         try:
             with room_for(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,6 +110,10 @@ class Disk:
         finally:
             with suppress(FileNotFoundError):
                 temporary.unlink()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{TEMPORARY}{path.name}-{secrets.token_hex(4)}")
 
 
 def _write_all(file: IO[bytes], parts: Iterable[ReadableBuffer]) -> None:
@@ -118,6 +138,12 @@ def room_for(path: Path) -> Iterator[None]:
 
 def sweep(directory: Path) -> None:
     """Removes what a killed writer left unfinished; only where no other writer can be at work."""
-    for path in directory.rglob(f"{TEMPORARY}*"):
-        with suppress(FileNotFoundError):
-            path.unlink()
+    for path in walk(directory):
+        if path.name.startswith(TEMPORARY):
+            path.unlink(missing_ok=True)
+
+
+def walk(directory: Path) -> Iterator[Path]:
+    """All files below a directory; what others remove while we look is passed over."""
+    for parent, _, names in os.walk(directory):
+        yield from (Path(parent, name) for name in names)

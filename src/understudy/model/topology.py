@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ class Topology:
         self.epoch_s = seconds(self.epoch)
         if not valid_name(self.name):
             raise _bad_name("topology", self.name)
-        if self.epoch_s <= 0:
+        if not 0 < self.epoch_s < math.inf:
             raise InvalidInput(
                 f"topology '{self.name}' has an epoch of {self.epoch_s:g} s",
                 why="an epoch is the piece of time that is processed and committed at once",
@@ -194,7 +195,8 @@ def seconds(value: str | float) -> float:
 
 
 def stream_name(stream: Stream) -> str:
-    return stream if isinstance(stream, str) else stream.name
+    """What is no stream keeps its text, so that the check can say who wanted to read it."""
+    return stream if isinstance(stream, str) else str(getattr(stream, "name", stream))
 
 
 def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -219,9 +221,9 @@ def _check_names(entries: Sequence[Source | Operator | Sink]) -> None:
 
 def _check_entry(entry: Source | Operator | Sink) -> None:
     slices = 1 if isinstance(entry, Sink) else entry.slices
-    if slices < 1:
+    if not isinstance(slices, int) or slices < 1:
         raise InvalidInput(
-            f"'{entry.name}' has {slices} slices", why="a slice does the work", fix="give slices=1 or more"
+            f"'{entry.name}' has {slices!r} slices", why="slices do the work", fix="give a whole number, 1 or more"
         )
     if isinstance(entry, Operator):
         _check_operator(entry)

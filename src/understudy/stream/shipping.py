@@ -1,26 +1,34 @@
 """Spark checkpoints, copied to the durable store and back.
 
-    checkpoints/<operator>/<slice>/files/<generation>-<epoch>/…   what one shipment added
+    checkpoints/<operator>/<slice>/files/<generation>-<epoch>/…   a whole checkpoint; unchanged files are links
     checkpoints/<operator>/<slice>/markers/<epoch>-<generation>.json
 
 A marker lists every file a checkpoint needs. It is written last, so only complete checkpoints have one. The two newest
 are kept, and a slice acknowledges the older: should the newest turn out to be damaged, the other can still replay.
+
+A marker names files of its own folder only, and only folders older than the two newest markers are ever removed. So
+whatever a zombie ships or recycles, the two newest markers are whole.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from understudy.errors import Unavailable
-from understudy.log.disk import TEMPORARY, Disk
+from understudy.log.disk import TEMPORARY, Disk, walk
 from understudy.model.names import SliceId
 
 KEPT = 2
+SNAPSHOTS = (".zip", ".snapshot")
+STATE = (".changelog", ".delta", *SNAPSHOTS)
 PLACE = "<<the checkpoint>>"
 """Stands in stored metadata for the directory of the checkpoint: Spark writes down full paths of state schemas."""
 
@@ -73,31 +81,48 @@ class Store:
         state, then offsets, then commits. Spark only removes files no newer batch needs, so one that vanishes while we
         look was not needed.
         """
-        copied = 0
-        entries: list[Entry] = []
-        path_root = checkpoint.directory if checkpoint else self._root
-        for path in _files(checkpoint) if checkpoint else ():
-            with suppress(FileNotFoundError):
-                entry, size = self._store(path, path_root, f"{generation}-{epoch}", shipped)
-                entries.append(entry)
-                copied += size
-        marker = Marker(epoch, generation, tuple(entries))
-        self._disk.replace(self._marker(marker), [json.dumps(asdict(marker)).encode()], durable=True)
-        shipped.seen = {name: value for name, value in shipped.seen.items() if name in {e.name for e in entries}}
-        return copied
+        found = self._store_all(checkpoint, f"{generation}-{epoch}", shipped) if checkpoint else []
+        marker = Marker(epoch, generation, tuple(entry for entry, _ in found))
+        for directory in sorted({(self._root / entry.stored).parent for entry in marker.files}):
+            self._disk.sync_directory(directory)
+        self._disk.replace(self._marker(marker), [_encode(marker)], durable=True)
+        names = {entry.name for entry in marker.files}
+        shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
+        return sum(copied for _, copied in found)
 
-    def _store(self, path: Path, local: Path, folder: str, shipped: Shipped) -> tuple[Entry, int]:
+    def _store_all(self, checkpoint: Checkpoint, folder: str, shipped: Shipped) -> list[tuple[Entry, int]]:
+        local = checkpoint.directory
+        stored = [self._store(path, local, folder, shipped) for path in _files(checkpoint)]
+        found = [one for one in stored if one is not None]
+        # Were these gone too, then the batch was forgotten or the directory wiped: this is no checkpoint any more.
+        missing = _essential(checkpoint) - {entry.name for entry, _ in found}
+        if missing:
+            raise Unavailable(
+                f"the checkpoint of {self._slice} vanished while it was shipped",
+                why=f"{', '.join(sorted(missing))} is not in {local} any more",
+                fix="nothing, if this replica was replaced; otherwise look who removes files there",
+            )
+        return found
+
+    def _store(self, path: Path, local: Path, folder: str, shipped: Shipped) -> tuple[Entry, int] | None:
+        """Copies a file, or links the copy that is there already; None if Spark removed it meanwhile."""
         name = path.relative_to(local).as_posix()
-        stat = path.stat()
-        known = shipped.seen.get(name)
-        if known is not None and known[:2] == (stat.st_mtime_ns, stat.st_size):
-            return known[2], 0
-        content = _swap(name, path.read_bytes(), str(local), PLACE)
-        stored = f"files/{folder}/{name}"
-        self._disk.replace(self._root / stored, [content], durable=True)
-        entry = Entry(name, stored, len(content), zlib.crc32(content))
+        try:
+            stat = path.stat()
+            entry = self._reuse(shipped.seen.get(name), (stat.st_mtime_ns, stat.st_size), f"files/{folder}/{name}")
+            content = _swap(name, path.read_bytes(), str(local), PLACE) if entry is None else b""
+        except FileNotFoundError:
+            return None
+        if entry is None:
+            entry = Entry(name, f"files/{folder}/{name}", len(content), zlib.crc32(content))
+            self._disk.replace(self._root / entry.stored, [content], durable=True)
         shipped.seen[name] = (stat.st_mtime_ns, stat.st_size, entry)
         return entry, len(content)
+
+    def _reuse(self, known: tuple[int, int, Entry] | None, now: tuple[int, int], stored: str) -> Entry | None:
+        if known is None or known[:2] != now or not self._disk.link(self._root / known[2].stored, self._root / stored):
+            return None
+        return replace(known[2], stored=stored)
 
     def acknowledged(self) -> int:
         """The epoch up to which this slice never needs its input again."""
@@ -105,14 +130,15 @@ class Store:
         return min(marker.epoch for marker in kept) if len(kept) == KEPT else -1
 
     def markers(self) -> list[Marker]:
-        """The complete checkpoints, newest first; a replica that was given up may still ship, but never overtakes."""
-        found = []
+        """The complete checkpoints, newest first, whoever shipped them: two replicas at one epoch have one state."""
+        found = [marker for _, marker in self._read_markers() if marker is not None]
+        return sorted(found, key=lambda marker: (marker.epoch, marker.generation), reverse=True)
+
+    def _read_markers(self) -> Iterator[tuple[Path, Marker | None]]:
+        """Every marker there is, None for one that cannot be read."""
         for path in (self._root / "markers").glob("*.json"):
-            with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-                fields = json.loads(path.read_bytes())
-                files = tuple(Entry(**entry) for entry in fields["files"])
-                found.append(Marker(fields["epoch"], fields["generation"], files))
-        return sorted(found, key=lambda marker: (marker.generation, marker.epoch), reverse=True)
+            with suppress(FileNotFoundError):
+                yield path, _decode(path.read_bytes())
 
     def restore(self, local: Path, before: int | None) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
@@ -120,7 +146,8 @@ class Store:
         A damaged one is passed over for the one before it. None means: start from the first epoch, which is possible
         as long as nothing was acknowledged.
         """
-        damage: list[str] = []
+        read = list(self._read_markers())
+        damage = [f"{path.name} is damaged" for path, marker in read if marker is None]
         for marker in self.markers():
             if before is not None and marker.epoch >= before:
                 continue
@@ -129,7 +156,7 @@ class Store:
             if reason is None:
                 return marker, shipped
             damage.append(f"epoch {marker.epoch}: {reason}")
-        if damage and self.acknowledged() >= 0:
+        if damage and len(read) >= KEPT:
             raise Unavailable(
                 f"no shipped checkpoint of {self._slice} can be read",
                 why="; ".join(damage),
@@ -138,6 +165,13 @@ class Store:
         return None, Shipped()
 
     def _bring(self, marker: Marker, local: Path, shipped: Shipped) -> str | None:
+        """What is wrong with the checkpoint, if anything is; nothing of it stays here then."""
+        reason = self._copy_back(marker, local, shipped)
+        if reason is not None:
+            shutil.rmtree(local, ignore_errors=True)
+        return reason
+
+    def _copy_back(self, marker: Marker, local: Path, shipped: Shipped) -> str | None:
         for entry in marker.files:
             try:
                 content = (self._root / entry.stored).read_bytes()
@@ -173,6 +207,25 @@ class Store:
         return self._root / "markers" / f"{marker.epoch:010d}-{marker.generation}.json"
 
 
+def _encode(marker: Marker) -> bytes:
+    fields = asdict(marker)
+    return json.dumps(fields | {"crc": _checksum(fields)}).encode()
+
+
+def _decode(content: bytes) -> Marker | None:
+    try:
+        fields = json.loads(content)
+        crc = fields.pop("crc")
+        marker = Marker(fields["epoch"], fields["generation"], tuple(Entry(**entry) for entry in fields["files"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return marker if _checksum(fields) == crc else None
+
+
+def _checksum(fields: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
+
+
 def committed(directory: Path) -> Checkpoint | None:
     """The checkpoint as of the last batch Spark committed. Batch numbers are not epochs: the offset is."""
     batch = max(_numbered(directory / "commits"), default=None)
@@ -184,7 +237,7 @@ def committed(directory: Path) -> Checkpoint | None:
 
 def _files(checkpoint: Checkpoint) -> Iterable[Path]:
     local = checkpoint.directory
-    state = [path for path in sorted((local / "state").rglob("*")) if _finished(path)]
+    state = _needed(walk(local / "state"), checkpoint.batch + 1)
     offsets, commits = (
         [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= checkpoint.batch]
         for kind in ("offsets", "commits")
@@ -196,6 +249,21 @@ def _swap(name: str, content: bytes, old: str, new: str) -> bytes:
     return content.replace(old.encode(), new.encode()) if "/_metadata/" in name else content
 
 
+def _needed(state: Iterable[Path], version: int) -> list[Path]:
+    """Leaves out what a restore would not read: versions before the newest snapshot, and after this one."""
+    found = [path for path in sorted(state) if _finished(path)]
+    versions = {path: int(path.stem) for path in found if path.suffix in STATE and path.stem.isdigit()}
+    start: dict[Path, int] = {}
+    for path, number in versions.items():
+        if path.suffix in SNAPSHOTS and number <= version:
+            start[path.parent] = max(number, start.get(path.parent, 0))
+    return [path for path in found if path not in versions or start.get(path.parent, 0) <= versions[path] <= version]
+
+
+def _essential(checkpoint: Checkpoint) -> set[str]:
+    return {"metadata", f"offsets/{checkpoint.batch}", f"commits/{checkpoint.batch}"}
+
+
 def _numbered(directory: Path) -> list[int]:
     if not directory.is_dir():
         return []
@@ -203,15 +271,13 @@ def _numbered(directory: Path) -> list[int]:
 
 
 def _finished(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith((".", TEMPORARY)) and not path.name.endswith(".tmp")
+    return not path.name.startswith((".", TEMPORARY)) and not path.name.endswith(".tmp")
 
 
 def _remove_files(folder: Path, keep: set[Path]) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        if path.is_dir():
-            with suppress(OSError):
-                path.rmdir()
-        elif path not in keep:
+    for path in walk(folder):
+        if path not in keep:
             path.unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
+    for directory, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(directory).rmdir()

@@ -1,0 +1,316 @@
+"""Checkpoints come back whole, the newest first, whatever was interrupted, damaged or done by a zombie."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.builders import COUNTS, count_steps, everything_in, interrupted, killed
+from tests.checkpoints import FakeQuery
+
+from understudy.errors import Unavailable
+from understudy.log.disk import TEMPORARY, Disk
+from understudy.stream.shipping import Marker, Shipped, Store, committed
+
+Stop = Callable[[Callable[[Disk], object], int], bool]
+
+
+@pytest.fixture(autouse=True)
+def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the kernel has survives everything that happens here; waiting for the disk would only take time."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+class Slice:
+    """A query and its store, shipping as the shipper does."""
+
+    def __init__(self, tmp: Path, name: str = "a", generation: int = 1) -> None:
+        self.root, self.generation = tmp / "checkpoints", generation
+        self.local = tmp / name
+        self.query = FakeQuery(self.local, writer=name)
+        self.shipped = Shipped()
+
+    def store(self, disk: Disk | None = None) -> Store:
+        return Store(self.root, COUNTS, disk or Disk())
+
+    def ship(self, disk: Disk | None = None) -> int:
+        checkpoint = self.query.committed()
+        copied = self.store(disk).ship(checkpoint, checkpoint.epoch, self.generation, self.shipped)
+        self.store(disk).recycle()
+        return copied
+
+    def advance(self, epochs: int) -> dict[str, bytes]:
+        self.query.run(epochs)
+        self.ship()
+        return self.query.needed()
+
+    def restore(self, to: Path, before: int | None = None, disk: Disk | None = None) -> Marker | None:
+        return self.store(disk).restore(to, before)[0]
+
+    @classmethod
+    def taking_over(cls, other: Slice, name: str) -> Slice:
+        """What a node does that hosts the slice from now on."""
+        new = object.__new__(cls)
+        new.root, new.generation = other.root, other.generation + 1
+        new.local = other.local.with_name(name)
+        marker, new.shipped = new.store().restore(new.local, None)
+        assert marker is not None
+        new.query = FakeQuery(new.local, marker.epoch, writer=name)
+        return new
+
+
+@pytest.fixture
+def slice_(tmp_path: Path) -> Slice:
+    return Slice(tmp_path)
+
+
+def test_a_restored_checkpoint_is_the_shipped_one_to_the_byte(tmp_path: Path, slice_: Slice) -> None:
+    slice_.query.run(4)
+    slice_.query.begin_next()
+    slice_.ship()
+    marker = slice_.restore(tmp_path / "b")
+    assert marker is not None
+    assert (marker.epoch, marker.generation) == (3, 1)
+    assert everything_in(tmp_path / "b") == slice_.query.needed()
+    found = committed(tmp_path / "b")
+    assert found is not None
+    assert (found.batch, found.epoch) == (3, 3)
+
+
+def test_nothing_shipped_means_start_from_the_beginning(tmp_path: Path, slice_: Slice) -> None:
+    assert slice_.restore(tmp_path / "b") is None
+    assert slice_.store().acknowledged() == -1
+    assert committed(tmp_path / "b") is None
+
+
+def test_a_slice_without_state_ships_where_it_is(tmp_path: Path, slice_: Slice) -> None:
+    for epoch in (4, 9):
+        assert slice_.store().ship(None, epoch, 1, Shipped()) == 0
+    marker = slice_.restore(tmp_path / "b")
+    assert marker == Marker(9, 1, ())
+    assert slice_.store().acknowledged() == 4
+
+
+def test_only_what_is_new_is_copied(slice_: Slice) -> None:
+    slice_.query.run(3)
+    first = slice_.ship()
+    assert first == sum(map(len, slice_.query.needed().values()))
+    assert slice_.ship() == 0
+    slice_.query.run(1)
+    assert 0 < slice_.ship() < first
+
+
+def test_who_took_over_copies_only_what_is_new(tmp_path: Path, slice_: Slice) -> None:
+    slice_.advance(3)
+    new = Slice.taking_over(slice_, "b")
+    (new.local / "metadata").write_text('{"id":"a"}')
+    new.query.run(1)
+    new_bytes = sum(len(content) for name, content in new.query.needed().items() if name.partition(".")[0][-1] in "34")
+    assert new.ship() <= new_bytes + len('{"id":"a"}')
+
+
+@pytest.mark.parametrize("stop", [interrupted, killed])
+def test_interrupted_anywhere_the_old_or_the_new_checkpoint_comes_back(tmp_path: Path, stop: Stop) -> None:
+    def prepared(place: Path) -> tuple[Slice, dict[int, dict[str, bytes]]]:
+        slice_ = Slice(place)
+        contents = {1: slice_.advance(2), 3: slice_.advance(2), 5: slice_.advance(2)}
+        slice_.query.run(2)
+        return slice_, contents | {7: slice_.query.needed()}
+
+    counted = prepared(tmp_path / "count")[0]
+    steps = count_steps(counted.ship)
+    assert steps > 10
+    seen = set()
+    for step in range(0, steps, 1 if stop is interrupted else 5):
+        place = tmp_path / str(step)
+        slice_, contents = prepared(place)
+        assert stop(slice_.ship, step)
+        marker = slice_.restore(place / "b")
+        assert marker is not None
+        seen.add(marker.epoch)
+        assert everything_in(place / "b") == contents[marker.epoch]
+        assert slice_.store().acknowledged() in (3, 5)
+        slice_.ship()
+        again = slice_.restore(place / "c")
+        assert again is not None
+        assert everything_in(place / "c") == contents[again.epoch] == contents[7]
+    assert seen >= {5}
+
+
+def test_a_restore_interrupted_anywhere_can_be_repeated(tmp_path: Path, slice_: Slice) -> None:
+    wanted = slice_.advance(3)
+    steps = count_steps(lambda disk: slice_.restore(tmp_path / "count", disk=disk))
+    for step in range(steps):
+        assert interrupted(lambda disk: slice_.restore(tmp_path / "b", disk=disk), step)
+    slice_.restore(tmp_path / "b")
+    assert everything_in(tmp_path / "b") == wanted
+
+
+def own_files(slice_: Slice, epoch: int) -> list[Path]:
+    """The stored files that only the newest marker names."""
+    newest, older = slice_.store().markers()[:2]
+    assert newest.epoch == epoch
+    shared = {entry.name for entry in older.files}
+    root = slice_.root / "counts" / "0"
+    return [root / entry.stored for entry in newest.files if entry.name not in shared]
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("how", ["delete", "truncate", "flip", "empty"])
+def test_damage_falls_back_to_the_checkpoint_before(tmp_path: Path, slice_: Slice, which: int, how: str) -> None:
+    old = slice_.advance(3)
+    slice_.advance(1)
+    victim = own_files(slice_, 3)[which]
+    damage(victim, how)
+    marker = slice_.restore(tmp_path / "b")
+    assert marker is not None
+    assert marker.epoch == 2
+    assert everything_in(tmp_path / "b") == old, "nothing of the damaged checkpoint is left over"
+    assert slice_.store().acknowledged() == 2, "its input from there on is still in the log"
+
+
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    changed = {"truncate": content[:-1], "flip": bytes([content[0] ^ 1]) + content[1:], "empty": b""}
+    if how == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(changed[how])
+
+
+def test_both_broken_says_which_files(tmp_path: Path, slice_: Slice) -> None:
+    slice_.advance(3)
+    slice_.advance(1)
+    newest, older = slice_.store().markers()
+    names = []
+    for marker in (newest, older):
+        stored = next(entry.stored for entry in marker.files if entry.name == f"commits/{marker.epoch}")
+        (slice_.root / "counts" / "0" / stored).unlink()
+        names.append(stored)
+    with pytest.raises(Unavailable) as raised:
+        slice_.restore(tmp_path / "b")
+    assert "counts[0]" in raised.value.what
+    assert all(name in raised.value.why for name in names)
+    assert not everything_in(tmp_path / "b")
+
+
+@pytest.mark.parametrize("how", ["truncate", "flip", "empty"])
+def test_a_damaged_marker_is_damage_and_not_a_new_beginning(tmp_path: Path, slice_: Slice, how: str) -> None:
+    old = slice_.advance(2)
+    paths = [slice_.root / "counts/0/markers/0000000001-1.json"]
+    slice_.advance(2)
+    paths += [slice_.root / "counts/0/markers/0000000003-1.json"]
+    damage(paths[1], how)
+    marker = slice_.restore(tmp_path / "b")
+    assert marker is not None
+    assert everything_in(tmp_path / "b") == old
+    damage(paths[0], how)
+    with pytest.raises(Unavailable) as raised:
+        slice_.restore(tmp_path / "c")
+    assert all(path.name in raised.value.why for path in paths)
+
+
+def test_a_marker_that_says_something_else_is_damaged(tmp_path: Path, slice_: Slice) -> None:
+    slice_.advance(2)
+    path = slice_.root / "counts/0/markers/0000000001-1.json"
+    path.write_text(path.read_text().replace("offsets/1", "offsets/7"))
+    assert "offsets/7" in path.read_text()
+    # Nothing is acknowledged with the first checkpoint: everything can still be replayed.
+    assert slice_.restore(tmp_path / "b") is None
+    slice_.advance(2)
+    (slice_.root / "counts/0/markers/0000000003-1.json").write_text("{}")
+    with pytest.raises(Unavailable, match=r"0000000001-1\.json"):
+        slice_.restore(tmp_path / "b")
+
+
+@pytest.mark.parametrize(("before", "epoch"), [(None, 5), (6, 5), (5, 3), (4, 3), (3, None), (0, None)])
+def test_restoring_before_an_epoch(tmp_path: Path, slice_: Slice, before: int | None, epoch: int | None) -> None:
+    contents = {}
+    for last in (1, 3, 5):
+        contents[last] = slice_.advance(2)
+    marker = slice_.restore(tmp_path / "b", before)
+    assert (marker.epoch if marker else None) == epoch
+    assert everything_in(tmp_path / "b") == (contents[epoch] if epoch is not None else {})
+
+
+def test_recycling_keeps_exactly_what_the_two_newest_need(slice_: Slice) -> None:
+    for _ in range(6):
+        slice_.advance(2)
+    root = slice_.root / "counts" / "0"
+    markers = slice_.store().markers()
+    assert [marker.epoch for marker in markers] == [11, 9]
+    needed = {entry.stored for marker in markers for entry in marker.files}
+    stored = {name for name in everything_in(root) if name.startswith("files/")}
+    assert stored == needed
+    assert not [path for path in root.rglob("*") if path.is_dir() and not list(path.iterdir())]
+
+
+@pytest.mark.parametrize("stop", [interrupted, killed])
+def test_what_an_interrupted_shipment_left_is_recycled(tmp_path: Path, slice_: Slice, stop: Stop) -> None:
+    slice_.advance(2)
+    slice_.query.run(2)
+    assert stop(slice_.ship, 4)
+    slice_.shipped = Shipped()
+    for _ in range(3):
+        slice_.advance(2)
+    root = slice_.root / "counts" / "0"
+    needed = {entry.stored for marker in slice_.store().markers() for entry in marker.files}
+    assert {name for name in everything_in(root) if name.startswith("files/")} == needed
+    assert not list(root.rglob(f"{TEMPORARY}*"))
+
+
+def test_files_that_vanish_while_shipping_are_not_needed(tmp_path: Path, slice_: Slice) -> None:
+    slice_.query.run(4)
+    doomed = slice_.local / "state/0/0/2.delta"
+    assert doomed.exists()
+
+    def spark_forgets(_: str) -> None:
+        doomed.unlink(missing_ok=True)
+
+    slice_.ship(Disk(on_step=spark_forgets))
+    marker = slice_.restore(tmp_path / "b")
+    assert marker is not None
+    assert everything_in(tmp_path / "b") == slice_.query.needed()
+
+
+@pytest.mark.parametrize("doomed", ["commits/3", "offsets/3", "metadata", "commits", "."])
+def test_a_checkpoint_that_vanishes_itself_is_not_shipped(tmp_path: Path, slice_: Slice, doomed: str) -> None:
+    """A local directory may be wiped under a zombie; half of a checkpoint must never look like a whole one."""
+    old = slice_.advance(2)
+    slice_.query.run(2)
+    checkpoint = slice_.query.committed()
+    for path in sorted((slice_.local / doomed).rglob("*"), reverse=True):
+        if path.is_file():
+            path.unlink()
+    if (slice_.local / doomed).is_file():
+        (slice_.local / doomed).unlink()
+    with pytest.raises((OSError, Unavailable)):
+        slice_.store().ship(checkpoint, checkpoint.epoch, 1, slice_.shipped)
+    assert slice_.restore(tmp_path / "b") is not None
+    assert everything_in(tmp_path / "b") == old
+
+
+def test_a_zombie_never_breaks_the_markers_of_who_took_over(tmp_path: Path, slice_: Slice) -> None:
+    """The zombie ships on, forgets files and recycles; the other, a little behind, overtakes it and still uses them."""
+    slice_.query.keep = 1
+    slice_.advance(3)
+    new = Slice.taking_over(slice_, "b")
+    new.query.keep = 100
+    slice_.advance(3)
+    slice_.advance(3)
+    contents = {11: new.advance(9), 12: new.advance(1)}
+    for before in (None, 12):
+        marker = new.restore(tmp_path / str(before), before)
+        assert marker is not None
+        assert marker.generation == 2
+        assert everything_in(tmp_path / str(before)) == contents[marker.epoch]
+
+
+def test_markers_are_json(slice_: Slice) -> None:
+    """Somebody who looks for the reason of a failure can read them."""
+    slice_.advance(1)
+    path = slice_.root / "counts/0/markers/0000000000-1.json"
+    assert '"epoch": 0' in json.dumps(json.loads(path.read_text()))
