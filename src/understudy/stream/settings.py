@@ -33,7 +33,7 @@ STREAM = {
     # Rewinding starts from a shipped checkpoint; every batch retained costs files, and listing them costs time.
     f"{STREAMING}minBatchesToRetain": "10",
     # Old state files go, and RocksDB makes snapshots, only when this comes round; both shorten a restore.
-    f"{STREAMING}stateStore.maintenanceInterval": "10s",
+    f"{STREAMING}stateStore.maintenanceInterval": "5s",
     f"{STREAMING}ratioExtraSpaceAllowedInCheckpoint": "0",
     f"{STREAMING}metricsEnabled": "false",
     "spark.sql.session.timeZone": "UTC",
