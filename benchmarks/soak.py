@@ -14,6 +14,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
+from understudy.log.disk import walk
 from understudy.model.view import RunState
 from understudy.testing.cluster import run
 
@@ -48,10 +49,9 @@ class Watch:
 
 def _sizes(directory: Path) -> list[int]:
     found = []
-    for path in directory.rglob("*"):
+    for path in walk(directory):
         try:
-            if path.is_file():
-                found.append(path.stat().st_size)
+            found.append(path.stat().st_size)
         except FileNotFoundError:
             continue
     return found
