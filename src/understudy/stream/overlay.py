@@ -58,6 +58,11 @@ class Overlay:
     def archive(self) -> Path:
         return self.path / "classes.jsa"
 
+    @property
+    def base(self) -> Path:
+        """Java's own classes, for runtimes that come without an archive of them; else it does not exist."""
+        return self.path / "base.jsa"
+
 
 def cache(env: Mapping[str, str] | None = None) -> Path:
     env = os.environ if env is None else env
@@ -164,8 +169,7 @@ def _module_options(pyspark: Path, java: Java) -> list[str]:
             why=done.stderr.strip() or f"exit code {done.returncode}",
             fix="Point JAVA_HOME at a complete Java 17 or newer.",
         )
-    # The vector module serves only linear algebra, and asking for it prints a warning at every start.
-    return [option for option in done.stdout.split() if "incubator" not in option]
+    return done.stdout.splitlines()
 
 
 def remove_stale(root: Path, keep: Path) -> list[Path]:
