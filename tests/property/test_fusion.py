@@ -56,10 +56,11 @@ def test_what_can_share_a_query_does(upstream: dict[str, Any], reader: dict[str,
 
 
 def test_a_stream_with_two_readers_is_published() -> None:
-    for add in (lambda app: app.sink("more", "a", object()), lambda app: app.operator("a", name="c")(one)):
-        app = pair({}, {})
-        add(app)
-        assert ["a"] in fused(app)
+    read_by_a_sink, read_by_another = pair({}, {}), pair({}, {})
+    read_by_a_sink.sink("more", "a", object())
+    read_by_another.operator("a", name="c")(one)
+    assert fused(read_by_a_sink) == [["a"], ["b"]]
+    assert fused(read_by_another) == [["a"], ["b"], ["c"]]
 
 
 def test_a_join_starts_a_query_and_may_have_a_tail() -> None:

@@ -74,12 +74,23 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
     yield from _set_goal(snapshot, layout)
     nodes = {node.name: node for node in snapshot.nodes}
     assigned = {assignment.slice: assignment for assignment in snapshot.assignments}
-    failures = tuple(_handle_failures(snapshot, layout, assigned))
-    yield from failures
-    moved = {i.assignment.slice for i in failures if isinstance(i, Assign)}
-    homeless = [s for s in layout.slices if (s not in assigned or assigned[s].node not in nodes) and s not in moved]
+    failed = _failed(nodes, assigned)
+    fatal = _fatal(failed, assigned)
+    if fatal is not None:
+        yield fatal
+        return
+    if not any(node.connected and node.ready for node in snapshot.nodes):
+        # Nobody could carry anything out; failures are still reported when somebody can.
+        return
+    rewinds = _rewinds(failed)
+    assigned |= {s: _rewound(assigned[s], epoch) for s, epoch in rewinds.items() if s in assigned}
+    homeless = [s for s in layout.slices if s not in assigned or assigned[s].node not in nodes]
+    again = [s for s in layout.slices if s in failed or (s in rewinds and s not in homeless)]
+    for slice_id in again:
+        host = _host(assigned[slice_id], snapshot, layout, assigned)
+        yield _try_again(replace(assigned[slice_id], node=host), failed.get(slice_id))
     yield from _assign(homeless, snapshot, layout, assigned)
-    current = [assigned[s] for s in layout.slices if s in assigned and s not in moved and s not in homeless]
+    current = [assigned[s] for s in layout.slices if s not in again and s not in homeless]
     yield from _deploy(current, nodes)
     yield from _forgive(current, nodes)
     yield from _stop_strangers(nodes, assigned)
@@ -97,12 +108,15 @@ def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
     """The run is as long as its time allows, or as its longest source."""
     if snapshot.goal is not None:
         return
-    if snapshot.left_s is not None and snapshot.left_s <= 0:
-        newest = max((r.epoch for node in snapshot.nodes for r in node.replicas), default=-1)
-        yield SetGoal(newest + 1, f"the time is up after {newest + 1} epochs")
-        return
-    ends = {r.slice: r.ended_at for node in snapshot.nodes for r in node.replicas if r.ended_at is not None}
     sources = [str(slice_id) for slice_id in layout.of_kind(Kind.SOURCE)]
+    replicas = [replica for node in snapshot.nodes for replica in node.replicas]
+    if snapshot.left_s is not None and snapshot.left_s <= 0:
+        # Whoever has just been started knows too little: sources first have to say how far they are.
+        if {r.slice for r in replicas if r.epoch >= 0 or r.ended_at is not None} >= set(sources):
+            goal = max(*(r.epoch + 1 for r in replicas), *snapshot.delivered.values())
+            yield SetGoal(goal, f"the time is up after {goal} epochs")
+        return
+    ends = {r.slice: r.ended_at for r in replicas if r.ended_at is not None}
     if sources and all(name in ends for name in sources):
         goal = max(ends[name] for name in sources)
         yield SetGoal(goal, f"all sources have ended, the last after {goal} epochs")
@@ -132,12 +146,15 @@ def _deploy(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterat
 
 
 def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
-    """A slice that gets on has made its damaged bag again, and its earlier failures no longer count against it."""
+    """A damaged bag that was made again needs no rewind; failures before a success no longer count."""
     for assignment in assignments:
-        burdened = assignment.rewind is not None or assignment.failures > 0
         for replica in nodes[assignment.node].replicas:
-            if burdened and _matches(replica, assignment) and replica.steps.done:
-                yield Assign(replace(assignment, rewind=None, failures=0), f"{assignment.slice} gets on again")
+            if not _matches(replica, assignment):
+                continue
+            rewind = assignment.rewind if assignment.rewind is not None and replica.epoch < assignment.rewind else None
+            relieved = replace(assignment, rewind=rewind, failures=0 if replica.steps.done else assignment.failures)
+            if relieved != assignment:
+                yield Assign(relieved, f"{assignment.slice} gets on again")
 
 
 def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[StopReplica]:
@@ -148,42 +165,57 @@ def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignme
                 yield StopReplica(node.name, replica.slice, replica.generation, "another replica took over")
 
 
-def _handle_failures(snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> Iterator[Instruction]:
-    """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
-    for node in snapshot.nodes:
-        for replica in node.replicas:
-            current = assigned.get(SliceId.parse(replica.slice))
-            if replica.state is not State.FAILED or current is None or not _matches(replica, current):
-                continue
-            if current.node != node.name or replica.failure is None:
-                continue
-            if replica.failure.final or current.failures >= MAX_FAILURES:
-                yield FailRun(replica.failure, f"{current.slice} cannot go on")
-            else:
-                yield from _try_again(current, replica.failure, snapshot, layout, assigned)
+def _failed(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> dict[SliceId, Failure]:
+    """The slices whose present replica has failed."""
+    return {
+        current.slice: replica.failure
+        for node in nodes.values()
+        for replica in node.replicas
+        if replica.state is State.FAILED
+        and replica.failure is not None
+        and (current := assigned.get(SliceId.parse(replica.slice))) is not None
+        and current.node == node.name
+        and _matches(replica, current)
+    }
 
 
-def _try_again(
-    current: Assignment,
-    failure: Failure,
-    snapshot: Snapshot,
-    layout: Layout,
-    assigned: dict[SliceId, Assignment],
-) -> Iterator[Assign]:
+def _fatal(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]) -> FailRun | None:
+    for slice_id, failure in failed.items():
+        if failure.final or assigned[slice_id].failures >= MAX_FAILURES:
+            return FailRun(failure, f"{slice_id} cannot go on")
+    return None
+
+
+def _rewinds(failed: dict[SliceId, Failure]) -> dict[SliceId, int]:
+    """For every slice with damaged bags, the first of them; several readers may have found different ones."""
+    rewinds: dict[SliceId, int] = {}
+    for failure in failed.values():
+        if failure.damaged is not None:
+            slice_id, epoch = SliceId.parse(failure.damaged[0]), failure.damaged[1]
+            rewinds[slice_id] = min(epoch, rewinds.get(slice_id, epoch))
+    return rewinds
+
+
+def _rewound(assignment: Assignment, epoch: int) -> Assignment:
+    return replace(assignment, rewind=epoch if assignment.rewind is None else min(epoch, assignment.rewind))
+
+
+def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> str:
     """First where it was, because its data is near; then elsewhere, because the node may be the reason."""
-    others = [n.name for n in snapshot.nodes if n.connected and n.ready and n.name != current.node]
-    host = current.node
-    if current.failures > 0 and others:
-        hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}
-        host = place([current.slice], others, hosts, layout)[current.slice]
-    again = replace(current, node=host, generation=current.generation + 1, failures=current.failures + 1)
-    yield Assign(again, f"{current.slice} failed and is tried again on {host}: {failure.what}")
-    if failure.damaged is not None:
-        slice_name, epoch = failure.damaged
-        upstream = assigned[SliceId.parse(slice_name)]
-        back = epoch if upstream.rewind is None else min(epoch, upstream.rewind)
-        rewound = replace(upstream, generation=upstream.generation + 1, rewind=back)
-        yield Assign(rewound, f"{slice_name} makes its damaged bag of epoch {epoch} again")
+    others = [node.name for node in snapshot.nodes if node.connected and node.ready and node.name != current.node]
+    if current.failures == 0 or not others:
+        return current.node
+    hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}
+    return place([current.slice], others, hosts, layout)[current.slice]
+
+
+def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
+    """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
+    again = replace(assignment, generation=assignment.generation + 1)
+    if failure is None:
+        return Assign(again, f"{again.slice} makes its damaged bag of epoch {again.rewind} again")
+    reason = f"{again.slice} failed and is tried again: {failure.what}"
+    return Assign(replace(again, failures=again.failures + 1), reason)
 
 
 def _matches(replica: ReplicaStatus, assignment: Assignment) -> bool:

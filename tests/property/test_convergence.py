@@ -1,0 +1,74 @@
+"""Whatever happens to nodes, replicas, bags and the manager: in the end every slice runs once, and no epoch is lost."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sim import Cluster
+
+from understudy.model.names import SliceId
+
+SLICES = [SliceId("lines", 0), SliceId("lines", 1), SliceId("words", 0), SliceId("words", 1)]
+SLICES += [SliceId("counts", 0), SliceId("counts", 1), SliceId("out", 0)]
+MENDABLE = 3
+
+events = st.tuples(
+    st.sampled_from(
+        ["kill", "freeze", "cut off", "restart", "join", "manager", "fail", "fail", "damage", "damage", "heal"]
+    ),
+    st.integers(0, 11),  # whom
+    st.sampled_from([0, 0, 1, 3, 8, 12]),  # tenths of a second until the next event, times four
+)
+
+
+def cause(cluster: Cluster, kind: str, whom: int) -> None:
+    names = sorted(cluster.nodes)
+    name = names[whom % len(names)] if names else ""
+    if kind in ("kill", "cut off", "restart") and name:
+        {"kill": cluster.kill, "cut off": cluster.cut_off, "restart": cluster.restart}[kind](name)
+    elif kind == "freeze" and name:
+        cluster.nodes[name].frozen = True
+    elif kind == "join":
+        cluster.start_node()
+    elif kind == "manager":
+        cluster.restart_manager()
+    elif kind == "heal":
+        cluster.heal()
+    elif kind == "fail":
+        cluster.fail(SLICES[whom % len(SLICES)])
+    elif kind == "damage":
+        cluster.damage(SLICES[whom % 6])
+
+
+@settings(max_examples=40, deadline=None)
+@given(script=st.lists(events, max_size=14), early=st.booleans())
+def test_the_cluster_always_converges(script: list[tuple[str, int, int]], early: bool) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        cluster = Cluster(Path(home))
+        if not early:
+            cluster.until(lambda: cluster.delivered > 2)
+        mendable = 0
+        for kind, whom, pause in script:
+            mendable += kind in ("fail", "damage")
+            if kind not in ("fail", "damage") or mendable <= MENDABLE:
+                cause(cluster, kind, whom)
+            cluster.steps(pause * 0.4)
+        cluster.heal()
+        while len(cluster.nodes) < (3 if early else 1):
+            cluster.start_node()
+        cluster.until(cluster.settled)
+        cluster.steps(1.0)
+        delivered = cluster.delivered
+        cluster.until(lambda: cluster.delivered > delivered + 3)
+        cluster.until(cluster.settled)
+        assert all(cluster.step() == () for _ in range(5)), "nothing is left to do"
+        goal = cluster.delivered + 5
+        cluster.store.keep({"goal": goal})
+        cluster.restart_manager()
+        cluster.until(lambda: cluster.manager.state().phase.over)
+        report = cluster.manager.report()
+        assert report.verdict == "exact"
+        assert report.sinks["out"].epochs >= goal

@@ -1,0 +1,318 @@
+"""A cluster in memory: a real manager, and nodes that obey it, work, die, freeze and come back. Time is a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.builders import word_count
+from understudy.control.instructions import Assign, Instruction
+from understudy.model.layout import Kind, Layout
+from understudy.model.messages import (
+    Analysis,
+    Begin,
+    Check,
+    Checked,
+    Deploy,
+    Failure,
+    Goal,
+    Heartbeat,
+    Hello,
+    Receipt,
+    ReplicaStatus,
+    State,
+    Stop,
+    Stored,
+    Welcome,
+)
+from understudy.model.names import SliceId
+from understudy.model.run import RunSpec
+from understudy.model.topology import Topology
+from understudy.runtime.manager import Manager
+from understudy.store.sqlite import SqliteStore
+
+BEAT_S = 0.1
+SHIP_EVERY = 3
+OPERATORS = {name: Analysis(stateful=name == "counts", output="{}") for name in ("words", "counts")}
+
+
+@dataclass
+class Bags:
+    """The log and the shipped checkpoints: all that nodes share."""
+
+    there: dict[SliceId, set[int]] = field(default_factory=dict)
+    damaged: set[tuple[SliceId, int]] = field(default_factory=set)
+    shipped: dict[SliceId, list[int]] = field(default_factory=dict)
+
+    def has(self, slice_id: SliceId, epoch: int) -> bool:
+        return epoch in self.there.get(slice_id, ())
+
+    def newest(self, slice_id: SliceId) -> int:
+        return max(self.there.get(slice_id, ()), default=-1)
+
+    def first_missing(self, slice_id: SliceId) -> int:
+        return next(n for n in range(10**6) if not self.has(slice_id, n))
+
+
+@dataclass
+class Hosted:
+    deploy: Deploy
+    next: int
+    status: ReplicaStatus
+    receipts: list[Receipt] = field(default_factory=list)
+
+    @property
+    def slice(self) -> SliceId:
+        return SliceId.parse(self.deploy.slice)
+
+    def change(self, **changes: Any) -> None:
+        self.status = self.status.model_copy(update=changes)
+
+
+@dataclass
+class Node:
+    name: str
+    cluster: Cluster
+    inbox: list[Any] = field(default_factory=list)
+    replicas: dict[SliceId, Hosted] = field(default_factory=dict)
+    send: Callable[[Any], None] | None = None
+    goal: float = math.inf
+    begun: bool = False
+    ready: bool = False
+    frozen: bool = False
+    reachable: bool = True
+
+    def connect(self) -> None:
+        self.send = lambda message: self.inbox.append(message)
+        self.cluster.manager.connect(Hello(node=self.name, token="", pid=1), self.send)
+
+    def disconnect(self) -> None:
+        if self.send is not None:
+            self.cluster.manager.disconnect(self.name, self.send)
+            self.send = None
+
+    def step(self) -> None:
+        if self.frozen:
+            return
+        if self.send is None and self.reachable:
+            self.inbox.clear()
+            self.connect()
+        while self.inbox:
+            self._obey(self.inbox.pop(0))
+        for slice_id, hosted in list(self.replicas.items()):
+            if hosted.status.state is not State.FAILED:
+                self._work(slice_id, hosted)
+        if self.send is not None:
+            receipts = tuple(r for hosted in self.replicas.values() for r in hosted.receipts)
+            statuses = tuple(hosted.status for hosted in self.replicas.values())
+            beat = Heartbeat(ready=self.ready, replicas=statuses, receipts=receipts)
+            if not self.cluster.manager.hear(self.name, beat):
+                self.send = None
+
+    def _obey(self, message: Any) -> None:
+        match message:
+            case Welcome():
+                self.ready = True
+            case Check():
+                self.cluster.manager.hear(self.name, Checked(operators=OPERATORS))
+            case Begin():
+                self.begun = True
+            case Goal():
+                self.goal = message.epochs
+            case Deploy():
+                self._deploy(message)
+            case Stop():
+                self._stop(message)
+            case Stored():
+                for hosted in self.replicas.values():
+                    hosted.receipts = [r for r in hosted.receipts if r.sink != message.sink or r.epoch > message.epoch]
+
+    def _stop(self, stop: Stop) -> None:
+        slice_id = SliceId.parse(stop.slice)
+        current = self.replicas.get(slice_id)
+        if current is not None and current.deploy.generation == stop.generation:
+            del self.replicas[slice_id]
+
+    def _deploy(self, deploy: Deploy) -> None:
+        slice_id = SliceId.parse(deploy.slice)
+        current = self.replicas.get(slice_id)
+        if not self.begun or (current is not None and current.deploy.generation >= deploy.generation):
+            return
+        bags, kind = self.cluster.bags, self.cluster.layout[slice_id.operator].kind
+        first = deploy.resume_at
+        if kind is Kind.SOURCE:
+            first = bags.first_missing(slice_id)
+            first = first if deploy.rewind is None else min(first, deploy.rewind)
+        elif kind is Kind.OPERATOR:
+            limit = math.inf if deploy.rewind is None else deploy.rewind
+            first = max((e for e in bags.shipped.get(slice_id, ()) if e < limit), default=-1) + 1
+        status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation)
+        self.replicas[slice_id] = Hosted(deploy, first, status)
+
+    def _work(self, slice_id: SliceId, hosted: Hosted) -> None:
+        """One epoch, if all its input is there."""
+        bags, epoch = self.cluster.bags, hosted.next
+        upstream = [channel.upstream for channel in self.cluster.layout.channels(slice_id)]
+        if epoch >= self.goal or not all(bags.has(one, epoch) for one in upstream):
+            return
+        for one in upstream:
+            if (one, epoch) in bags.damaged:
+                if not self.cluster.listens_to(self, hosted):
+                    # Not modelled: a reader that sets a bag aside and dies before it can say so.
+                    return
+                hosted.change(state=State.FAILED, failure=failure(damaged=(str(one), epoch)))
+                self.cluster.to_set_aside.append((one, epoch))
+                return
+        if self.cluster.layout[slice_id.operator].kind is Kind.SINK:
+            fresh = (slice_id.operator, epoch) not in self.cluster.written
+            self.cluster.written.add((slice_id.operator, epoch))
+            sink = slice_id.operator
+            hosted.receipts.append(
+                Receipt(sink=sink, epoch=epoch, rows=1, digest=f"{epoch}", at=self.cluster.now, fresh=fresh)
+            )
+        else:
+            bags.there.setdefault(slice_id, set()).add(epoch)
+            if epoch % SHIP_EVERY == SHIP_EVERY - 1:
+                bags.shipped.setdefault(slice_id, []).append(epoch)
+        hosted.next += 1
+        hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch))
+
+
+def failure(*, final: bool = False, damaged: tuple[str, int] | None = None) -> Failure:
+    return Failure(what="it broke", why="the test wants it", fix="none", final=final, damaged=damaged)
+
+
+class Cluster:
+    def __init__(self, home: Path, nodes: int = 3, **spec: Any) -> None:
+        self.home, self.now = home, 1000.0
+        self.topology: Topology = word_count()
+        self.store = SqliteStore(Path(":memory:"))
+        run = RunSpec(id="r", app="app.py", nodes=nodes, heartbeat_s=BEAT_S, misses=5, **spec)
+        self.store.keep({"run": run.model_dump(), "goal": run.epochs})
+        self.bags = Bags()
+        self.written: set[tuple[str, int]] = set()
+        self.to_set_aside: list[tuple[SliceId, int]] = []
+        self.generations: dict[SliceId, int] = {}
+        self.started = 0
+        self.manager = self._manage()
+        self.nodes: dict[str, Node] = {}
+        for _ in range(nodes):
+            self.start_node()
+
+    def _manage(self) -> Manager:
+        return Manager(self.home, self.topology, self.store, clock=lambda: self.now, wall=lambda: self.now)
+
+    @property
+    def layout(self) -> Layout:
+        layout = self.manager._layout
+        assert layout is not None
+        return layout
+
+    # -- what can happen
+
+    def start_node(self, name: str = "") -> Node:
+        self.started += not name
+        node = Node(name or f"node-{self.started}", self)
+        self.nodes[node.name] = node
+        return node
+
+    def kill(self, name: str) -> None:
+        self.nodes.pop(name).disconnect()
+
+    def restart(self, name: str) -> None:
+        """The process dies and comes back under its name, before anybody gave it up."""
+        self.kill(name)
+        self.start_node(name)
+
+    def cut_off(self, name: str) -> None:
+        """The network breaks; the node works on."""
+        self.nodes[name].disconnect()
+        self.nodes[name].reachable = False
+
+    def heal(self) -> None:
+        for node in self.nodes.values():
+            node.frozen, node.reachable = False, True
+
+    def restart_manager(self) -> None:
+        for node in self.nodes.values():
+            node.send = None
+        self.manager = self._manage()
+
+    def fail(self, slice_id: SliceId, **kind: Any) -> bool:
+        """The newest replica of a slice fails."""
+        hosted = [node.replicas[slice_id] for node in self.nodes.values() if slice_id in node.replicas]
+        if not hosted:
+            return False
+        max(hosted, key=lambda h: h.deploy.generation).change(state=State.FAILED, failure=failure(**kind))
+        return True
+
+    def damage(self, slice_id: SliceId) -> None:
+        """The newest bag goes bad, if there is one."""
+        newest = self.bags.newest(slice_id)
+        if newest >= 0:
+            self.bags.damaged.add((slice_id, newest))
+
+    def listens_to(self, node: Node, hosted: Hosted) -> bool:
+        """Whether the manager will hear what happens to this replica in this step."""
+        known = any(view.name == node.name and view.connected for view in self.manager.state().nodes)
+        return known and node.send is not None and hosted.deploy.generation == self.generations[hosted.slice]
+
+    # -- time
+
+    def step(self) -> tuple[Instruction, ...]:
+        self.now += BEAT_S
+        for node in list(self.nodes.values()):
+            node.step()
+        for slice_id, epoch in self.to_set_aside:
+            self.bags.there[slice_id].discard(epoch)
+            self.bags.damaged.discard((slice_id, epoch))
+        self.to_set_aside.clear()
+        instructions = self.manager.tick()
+        self._check(instructions)
+        return instructions
+
+    def steps(self, seconds: float) -> None:
+        for _ in range(round(seconds / BEAT_S)):
+            self.step()
+
+    def until(self, done: Callable[[], bool], seconds: float = 120.0) -> None:
+        for _ in range(round(seconds / BEAT_S)):
+            if done():
+                return
+            self.step()
+        raise AssertionError(f"did not happen within {seconds} s; {self.manager.state()}")
+
+    def _check(self, instructions: tuple[Instruction, ...]) -> None:
+        """What must hold at every tick."""
+        known = {node.name for node in self.manager.state().nodes}
+        assigned = [i.assignment for i in instructions if isinstance(i, Assign)]
+        assert all(assignment.node in known for assignment in assigned), "assigned to a dead node"
+        assert len({assignment.slice for assignment in assigned}) == len(assigned), "decided twice in one tick"
+        for assignment in self.store.assignments():
+            before = self.generations.get(assignment.slice, 0)
+            assert assignment.generation >= before, "a generation went down"
+            self.generations[assignment.slice] = assignment.generation
+
+    @property
+    def delivered(self) -> int:
+        return self.store.delivered("out")
+
+    def hosts(self) -> dict[SliceId, list[tuple[str, int, State]]]:
+        return {
+            slice_id: [
+                (node.name, node.replicas[slice_id].deploy.generation, node.replicas[slice_id].status.state)
+                for node in self.nodes.values()
+                if slice_id in node.replicas
+            ]
+            for slice_id in self.layout.slices
+        }
+
+    def settled(self) -> bool:
+        """Every slice is hosted once, by the node it is assigned to, in its newest generation."""
+        if self.manager.state().phase != "running":
+            return False
+        assigned = {a.slice: [(a.node, a.generation, State.RUNNING)] for a in self.store.assignments()}
+        return self.hosts() == assigned and all(assigned.values())
