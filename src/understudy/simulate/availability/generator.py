@@ -34,11 +34,11 @@ class Mix:
     conditions: int = 6
     windows: int = 2
     popularity: float = 1.0
-    templates: tuple[float, ...] = (0.25, 0.2, 0.15, 0.2, 0.1, 0.1)
+    templates: tuple[float, ...] = (0.3, 0.15, 0.25, 0.1, 0.1, 0.1)
     rate_spread: float = 0.5
     cost_spread: float = 0.5
-    largest: float = 0.6
-    load_per_query: float = 0.4
+    largest: float = 0.8
+    load_per_query: float = 0.3
     cost: tuple[tuple[OperatorType, float], ...] = (
         (SOURCE, 0.1),
         (PROJECTION, 1.0),
@@ -125,11 +125,11 @@ def _statistic(make: Templates) -> str:
     return make.windowed(AGGREGATION, make.filtered(make.stream()))
 
 
-def _report(make: Templates) -> str:
-    return make.windowed(PROJECTION, make.windowed(AGGREGATION, make.source(make.stream())))
+def _total(make: Templates) -> str:
+    return make.windowed(AGGREGATION, make.source(make.stream()))
 
 
-def _alarm(make: Templates) -> str:
+def _feed(make: Templates) -> str:
     return make.windowed(PROJECTION, make.filtered(make.stream()))
 
 
@@ -139,10 +139,10 @@ def _pattern(make: Templates) -> str:
 
 
 def _match(make: Templates) -> str:
-    return make.windowed(JOIN, make.filtered(make.stream()), make.source(make.stream()))
+    return make.windowed(JOIN, make.source(make.stream()), make.source(make.stream()))
 
 
-TEMPLATES: tuple[Callable[[Templates], str], ...] = (_watch, _statistic, _report, _alarm, _pattern, _match)
+TEMPLATES: tuple[Callable[[Templates], str], ...] = (_watch, _statistic, _total, _feed, _pattern, _match)
 
 
 def generate(load: float, rng: np.random.Generator, mix: Mix | None = None) -> Workload:

@@ -41,7 +41,7 @@ class Experiment:
     hosts: int = 100
     load: float = 100.0
     capacity: float = 1.0
-    headroom: float = 0.1
+    headroom: float = 0.25
     seed: int = 1
     mix: Mix = field(default_factory=Mix)
 
