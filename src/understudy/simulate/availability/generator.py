@@ -161,7 +161,7 @@ def scaled(workload: Workload, load: float, largest: float) -> Workload:
     loads = workload.load * (load / workload.total_load)
     for _ in range(50):
         over = loads >= largest
-        if over.all() or abs(loads.sum() - load) < 1e-9 * load and not (loads > largest).any():
+        if over.all() or (abs(loads.sum() - load) < 1e-9 * load and not (loads > largest).any()):
             break
         loads[over] = largest
         loads[~over] *= (load - largest * over.sum()) / loads[~over].sum()

@@ -17,7 +17,7 @@ KEY = ("heuristic", "spare", "placement", "selection", "level", "crash")
 
 @dataclass(frozen=True)
 class Point:
-    """Percentages of running queries; runs are independent (own queries, own failures), so is the interval."""
+    """Percentages of running queries; runs have their own queries and failures, so they are independent."""
 
     heuristic: str
     spare: float
@@ -38,7 +38,7 @@ class Point:
 
 def summarise(folder: Path) -> list[Point]:
     """In the order of the strategies' names, then by crash probability."""
-    table = pq.read_table(folder)  # type: ignore[no-untyped-call]
+    table = pq.read_table(folder)
     columns = {name: table.column(name).to_pylist() for name in KEY}
     running = np.asarray(table.column("running"))
     replicated = np.asarray(table.column("replicated"))
@@ -54,7 +54,7 @@ def summarise(folder: Path) -> list[Point]:
         half = Z95 * float(share.std(ddof=1)) / len(rows) ** 0.5 if len(rows) > 1 else float("inf")
         points.append(
             Point(
-                *key,
+                **dict(zip(KEY, key, strict=True)),
                 runs=len(rows),
                 running=mean,
                 low=mean - half,

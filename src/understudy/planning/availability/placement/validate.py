@@ -33,5 +33,7 @@ def violations(workload: Workload, cluster: Cluster, copies: Copies) -> list[str
         if cpu[position] > machine.cpu + 1e-6:
             found.append(f"{machine.name} needs {cpu[position]:.4g} CPU and has {machine.cpu:.4g}")
         if network[position] > machine.network * (1 + 1e-9) + 1e-6:
-            found.append(f"{machine.name} needs {network[position]:.4g} network and has {machine.network:.4g}")
+            found.append(
+                f"{machine.name} needs {network[position]:.4g} network and has {machine.network:.4g}"
+            )
     return found
