@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from understudy.cli import availability
 from understudy.errors import UnderstudyError
 
 
@@ -36,3 +37,6 @@ app = typer.Typer(
 @app.callback()
 def _root() -> None:
     """Keeps PySpark streams running when machines do not."""
+
+
+app.add_typer(availability.app, name="availability")

@@ -16,7 +16,7 @@ from understudy.planning.status import Status
 if TYPE_CHECKING:
     from understudy.planning.availability.survival import Survival
 
-HALVINGS = 10
+HALVINGS = 7
 
 
 def recipes(level: int) -> list[Recipe]:

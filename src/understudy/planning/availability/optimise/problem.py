@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from understudy.errors import InvalidInput
+from understudy.planning.availability.plan import cost_of
 from understudy.planning.availability.survival.exact import Survival, TooHard
 
 if TYPE_CHECKING:
@@ -54,8 +55,13 @@ class Problem:
         return availability >= (self.target or 0.0) - SLACK
 
     def rank(self, availability: float, cost: float) -> tuple[bool, float, float]:
-        """Larger is better; an answer that breaks its constraint is worse than any that keeps it."""
+        """Larger is better; an answer that breaks its constraint is worse than any that keeps it.
+
+        Rounded: costs are sums kept up to date by adding and taking away, and a search that chases the last
+        digit never ends.
+        """
         satisfied = self.satisfied(availability, cost)
+        availability, cost = round(availability, 13), round(cost, 9)
         if self.cost_limit is not None:
             return (satisfied, availability, -cost) if satisfied else (satisfied, -cost, availability)
         return (satisfied, -cost, availability) if satisfied else (satisfied, availability, -cost)
@@ -146,7 +152,9 @@ class State:
             self.values[query] = self._value(query, {})
 
     def answer(self, method: str, status: Status, note: str = "") -> Answer:
-        return Answer(method, status, tuple(self.copies), self.availability, max(0.0, self.cost), note=note)
+        copies = tuple(self.copies)
+        cost = cost_of(self.workload, self.cluster, copies)
+        return Answer(method, status, copies, self.availability, cost, note=note)
 
     def book(self, operator: int, host: int, sign: int) -> None:
         self.cpu[host] += sign * self.load[operator]
