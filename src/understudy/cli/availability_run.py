@@ -95,18 +95,19 @@ def run_simulation(request: Request, out: Path | None, master: str | None) -> tu
 def show_points(points: list[Point], seconds: float, folder: Path | None, plot: Path | None) -> None:
     console = Console()
     crashes = sorted({point.crash for point in points})
-    table = Table(title="running queries (%), mean and 95 % interval")
-    for column in ("heuristic", "spare", "placement", "replicated"):
-        table.add_column(column)
+    table = Table(title="running queries (%) by host crash probability, mean ± 95 % interval")
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("copied", justify="right")
     for crash in crashes:
-        table.add_column(f"crash {100 * crash:g} %", justify="right")
+        table.add_column(f"{100 * crash:g} %", justify="right")
+    one_placement = len({point.placement for point in points}) == 1
     lines: dict[tuple[str, float, str], dict[float, Point]] = {}
     for point in points:
         lines.setdefault((point.heuristic, point.spare, point.placement), {})[point.crash] = point
     for (heuristic, spare, placement), line in sorted(lines.items(), key=lambda i: i[1][crashes[-1]].running):
         cells = [f"{line[c].running:.2f} ±{line[c].high - line[c].running:.2f}" for c in crashes]
-        share = f"{100 * line[crashes[0]].replicated:.0f} % of operators"
-        table.add_row(heuristic, f"{spare:g}", placement, share, *cells)
+        name = f"{heuristic} {spare:g}" + ("" if one_placement else f" {placement}")
+        table.add_row(name, f"{100 * line[crashes[0]].replicated:.0f} %", *cells)
     console.print(table)
     console.print(f"{seconds:.1f} s for {points[0].runs} runs, without Spark's start", highlight=False)
     for what, path in (("results", folder), ("figure", plot)):

@@ -7,6 +7,7 @@ queries do: many ask for the same few things.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -60,14 +61,14 @@ class Templates:
         streams = max(2, round(load * mix.streams_per_load))
         self.rates = np.exp(rng.normal(0.0, mix.rate_spread, streams)).tolist()
         self.streams = _zipf(streams, mix.popularity)
-        self.templates = np.cumsum(mix.templates) / sum(mix.templates)
+        self.templates = _cumulated(np.array(mix.templates, dtype=np.float64))
         self.conditions = _zipf(mix.conditions, mix.popularity)
         self.windows = _zipf(mix.windows, mix.popularity)
         self.measured: dict[tuple[OperatorType, str], tuple[float, float]] = {}
         self.chain: list[Operator] = []
 
     def query(self, number: int) -> Query:
-        template = TEMPLATES[int(np.searchsorted(self.templates, self.rng.random()))]
+        template = TEMPLATES[self._draw(self.templates)]
         self.chain = []
         last = template(self)
         self._add(DESTINATION, f"out{number}", last)
@@ -77,15 +78,18 @@ class Templates:
         return self._add(SOURCE, f"s{stream}", rate=self.rates[stream])
 
     def stream(self) -> int:
-        return int(np.searchsorted(self.streams, self.rng.random()))
+        return self._draw(self.streams)
 
     def filtered(self, stream: int) -> str:
-        condition = int(np.searchsorted(self.conditions, self.rng.random()))
+        condition = self._draw(self.conditions)
         return self._add(FILTER, f"s{stream}.c{condition}", self.source(stream))
 
     def windowed(self, kind: OperatorType, *inputs: str) -> str:
-        window = int(np.searchsorted(self.windows, self.rng.random()))
+        window = self._draw(self.windows)
         return self._add(kind, f"w{window}", *inputs)
+
+    def _draw(self, cumulated: list[float]) -> int:
+        return bisect_left(cumulated, self.rng.random())
 
     def _add(self, kind: OperatorType, predicate: str, *inputs: str, rate: float = 0.0) -> str:
         # The name carries the inputs, so that equal names are equal operators in every query.
@@ -168,9 +172,11 @@ def scaled(workload: Workload, load: float, largest: float) -> Workload:
     return replace(workload, load=loads)
 
 
-def _zipf(count: int, exponent: float) -> Floats:
-    """Cumulated shares of a Zipf law, to be searched with a uniform number."""
-    weights = 1.0 / np.arange(1, count + 1) ** exponent
-    shares: Floats = np.cumsum(weights) / weights.sum()
-    shares[-1] = 1.0
-    return shares
+def _zipf(count: int, exponent: float) -> list[float]:
+    return _cumulated(np.arange(1, count + 1, dtype=np.float64) ** -exponent)
+
+
+def _cumulated(weights: Floats) -> list[float]:
+    """Shares up to each entry, to be searched with a uniform number."""
+    shares: list[float] = (np.cumsum(weights) / weights.sum()).tolist()
+    return [*shares[:-1], 1.0]

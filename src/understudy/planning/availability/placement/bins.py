@@ -117,4 +117,5 @@ class Bins:
 
 
 def groups_of(bins: Bins, hosts: Iterable[int]) -> set[int]:
-    return {bins.groups[host] for host in hosts}
+    groups = bins.groups
+    return {groups[host] for host in hosts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,6 +82,7 @@ def cluster_of(hosts: Sequence[Host], domain_crash: Mapping[str, float] | None =
     return Cluster(tuple(hosts), tuple(sorted(given.items())))
 
 
+@lru_cache(maxsize=64)
 def uniform_cluster(count: int, cpu: float = 1.0, crash: float = 0.0) -> Cluster:
     return Cluster(tuple(Host(f"h{number}", cpu=cpu, crash=crash) for number in range(count)))
 

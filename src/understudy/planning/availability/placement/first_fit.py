@@ -7,7 +7,6 @@ by falling importance, so that what does not fit is what matters least.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,15 +98,14 @@ class Packing:
         return Placed(tuple(map(tuple, self.copies)), tuple(self.unplaced))
 
     def _beside(self, operator: int, load: float, network: float, barred: set[int]) -> int | None:
-        bins = self.bins
-        near = Counter(host for other in self.workload.neighbours[operator] for host in self.copies[other])
-        best: tuple[int, int] | None = None
+        bins, copies = self.bins, self.copies
+        near: dict[int, int] = {}
+        for other in self.workload.neighbours[operator]:
+            for host in copies[other]:
+                near[host] = near.get(host, 0) + 1
+        best, most = None, 0
         for host, count in near.items():
-            rank = (-count, host)
-            if (
-                (best is None or rank < best)
-                and bins.fits(host, load, network)
-                and bins.groups[host] not in barred
-            ):
-                best = rank
-        return best[1] if best else None
+            better = count > most or (count == most and best is not None and host < best)
+            if better and bins.fits(host, load, network) and bins.groups[host] not in barred:
+                best, most = host, count
+        return best

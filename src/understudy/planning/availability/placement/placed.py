@@ -50,11 +50,9 @@ class Placed:
 
     def matrix(self) -> Ints:
         """One row per operator, -1 where there is no further copy."""
-        width = max((len(hosts) for hosts in self.copies), default=1)
-        table = np.full((len(self.copies), max(width, 1)), -1, dtype=np.int64)
-        for row, hosts in enumerate(self.copies):
-            table[row, : len(hosts)] = hosts
-        return table
+        width = max(map(len, self.copies), default=1)
+        rows = [(*hosts, *(-1,) * (width - len(hosts))) for hosts in self.copies]
+        return np.array(rows, dtype=np.int64).reshape(len(rows), -1)
 
     @property
     def hosts_used(self) -> int:
