@@ -1,14 +1,15 @@
 """Bin packing with colours (seed 002, 3.3.2): as few replicas on one host as possible.
 
 Every replica has a colour of its own, so "at most c colours on a host" means at most c replicas. The
-smallest c that packs is taken, from a lower bound upwards; past the upper bound C plain first-fit answers.
-Packing with a limit is itself hard, so each c is tried three ways: by importance, by falling load, and, while
-the search stays small, exhaustively. Only the last can prove that a c is impossible; `proven` tells.
+smallest c that packs is taken; past the upper bound C plain first-fit answers. Packing with a limit is itself
+hard, so each c is tried three ways: by importance, by falling load, and, with few replicas, exhaustively.
+Only the last can prove that a c is impossible; `proven` tells.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,31 +36,59 @@ def place(
 ) -> Placed:
     """`most` is the seed's C; without it every c is allowed, up to all replicas on one host."""
     order = in_order(levels, importance)
-    bins = occupied(workload, cluster, primary)
     if not order:
         return Placed(tuple((host,) for host in primary), colours=0, proven=True)
-    highest = len(order) if most is None else min(most, len(order))
-    start = fewest(workload, bins, order)
-    proven = True
-    unlimited = pack(workload, bins.limited(None), primary, order)
-    for limit in range(start, highest + 1):
-        placed, exhausted = _try(workload, bins, primary, order, limit)
-        if placed is not None:
-            return replace(placed, colours=_highest(placed, len(cluster.hosts)), proven=proven)
-        proven = proven and exhausted
-        if unlimited.unplaced and limit >= max(unlimited_counts(unlimited, len(cluster.hosts))):
-            break  # plain first-fit could not place them all either: a larger c changes nothing
+    task = _Task(workload, occupied(workload, cluster, primary), primary, order)
+    unlimited = pack(workload, task.bins.limited(None), primary, order)
+    # Plain first-fit is a packing with the c it happens to need: no larger one has to be looked at.
+    highest = len(order) if unlimited.unplaced else _highest(unlimited)
+    highest = highest if most is None else min(most, highest)
+    lowest = fewest(workload, task.bins, order)
+    small = len(order) <= SEARCH_REPLICAS
+    placed, proven = _upwards(task, lowest, highest) if small else _halving(task, lowest, highest)
+    if placed is not None:
+        return replace(placed, colours=_highest(placed), proven=proven)
     return replace(unlimited, note=f"no packing with at most {highest} replicas on a host; plain first-fit")
 
 
-def unlimited_counts(placed: Placed, hosts: int) -> list[int]:
-    flat = [host for copies in placed.copies for host in copies[1:]]
-    counts: list[int] = np.bincount(np.array(flat, dtype=np.int64), minlength=hosts).tolist()
-    return counts
+@dataclass(frozen=True)
+class _Task:
+    workload: Workload
+    bins: Bins
+    primary: tuple[int, ...]
+    order: list[int]
 
 
-def _highest(placed: Placed, hosts: int) -> int:
-    return max(unlimited_counts(placed, hosts))
+def _upwards(task: _Task, lowest: int, highest: int) -> tuple[Placed | None, bool]:
+    """One c after the other; proven while every c passed over was searched to the end."""
+    proven = True
+    for limit in range(lowest, highest + 1):
+        placed, exhausted = _try(task, limit)
+        if placed is not None:
+            return placed, proven
+        proven = proven and exhausted
+    return None, proven
+
+
+def _halving(task: _Task, lowest: int, highest: int) -> tuple[Placed | None, bool]:
+    """For many replicas: a c that packs next to one that does not pack; proven only at the lower bound."""
+    best: Placed | None = None
+    low, high = lowest, highest
+    while low <= high:
+        limit = (low + high) // 2 if best is not None or low == high else high
+        placed, _ = _try(task, limit)
+        if placed is not None:
+            best, high = placed, _highest(placed) - 1
+        elif limit == highest:
+            return None, False
+        else:
+            low = limit + 1
+    return best, best is not None and _highest(best) == lowest
+
+
+def _highest(placed: Placed) -> int:
+    """The most replicas on one host."""
+    return max(Counter(host for copies in placed.copies for host in copies[1:]).values(), default=0)
 
 
 def fewest(workload: Workload, bins: Bins, order: list[int]) -> int:
@@ -72,13 +101,12 @@ def fewest(workload: Workload, bins: Bins, order: list[int]) -> int:
     return len(order)
 
 
-def _try(
-    workload: Workload, bins: Bins, primary: tuple[int, ...], order: list[int], limit: int
-) -> tuple[Placed | None, bool]:
+def _try(task: _Task, limit: int) -> tuple[Placed | None, bool]:
     """A packing, or None and whether none can exist."""
+    workload, bins, primary, order = task.workload, task.bins, task.primary, task.order
     by_load = sorted(order, key=lambda operator: -workload.load[operator])
     for attempt in (order, by_load):
-        placed = pack(workload, bins.limited(limit), primary, attempt)
+        placed = pack(workload, bins.limited(limit), primary, attempt, all_or_nothing=True)
         if not placed.unplaced:
             return placed, True
     if len(order) > SEARCH_REPLICAS:

@@ -61,10 +61,17 @@ def in_order(levels: Ints, importance: Floats) -> list[int]:
     return [operator for number in rounds for operator in order[levels[order] >= number].tolist()]
 
 
-def pack(workload: Workload, bins: Bins, primary: tuple[int, ...], order: Iterable[int]) -> Placed:
+def pack(
+    workload: Workload,
+    bins: Bins,
+    primary: tuple[int, ...],
+    order: Iterable[int],
+    all_or_nothing: bool = False,
+) -> Placed:
     packing = Packing(workload, bins, [[host] for host in primary])
     for operator in order:
-        packing.add(operator)
+        if not packing.add(operator) and all_or_nothing:
+            break
     return packing.result()
 
 
