@@ -65,8 +65,9 @@ def simulate(
 
         draw(points, load, plot, f"{runs} runs, {hosts} hosts, system load {load:g}")
     if as_json:
-        content = {"seconds": seconds, "results": str(folder) if out else None, "points": points}
-        typer.echo(json.dumps(content | {"points": [point.as_dict() for point in points]}, indent=1))
+        rows = [point.as_dict() for point in points]
+        content = {"seconds": seconds, "results": str(folder) if out else None, "points": rows}
+        typer.echo(json.dumps(content, indent=1))
         return
     show_points(points, seconds, folder if out else None, plot)
 

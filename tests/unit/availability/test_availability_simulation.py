@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from understudy.planning.availability.survival import Survival
 from understudy.simulate.availability.figure import draw
 from understudy.simulate.availability.generator import TEMPLATES, Templates, generate
 from understudy.simulate.availability.run import Experiment, Row, Strategy, _replicate, simulate
+from understudy.simulate.availability.session import archive
 from understudy.simulate.availability.summary import Z95, summarise
 
 if TYPE_CHECKING:
@@ -86,6 +89,16 @@ def test_the_simulation_agrees_with_the_exact_model() -> None:
         differences.append(row.running - float(exact))
     half = Z95 * np.std(differences, ddof=1) / len(differences) ** 0.5
     assert abs(np.mean(differences)) <= half, f"seed {experiment.seed}"
+
+
+def test_the_package_that_is_shipped_to_executors_can_be_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import understudy.simulate.availability.run as run;"
+        "print(run.__file__)"
+    )
+    shipped = str(archive(tmp_path))
+    ran = subprocess.run([sys.executable, "-c", code, shipped], capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith(shipped)
 
 
 def test_points_have_means_and_intervals(tmp_path: Path) -> None:

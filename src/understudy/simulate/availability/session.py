@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
@@ -32,17 +33,18 @@ def session(master: str | None = None) -> SparkSession:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    if not where.startswith("local"):
-        _ship(spark)
+    if where != "local" and not where.startswith("local["):
+        # Executors elsewhere have no understudy of their own: send this one along.
+        folder = Path(tempfile.mkdtemp(prefix="understudy-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        spark.sparkContext.addPyFile(str(archive(folder)))
     return spark
 
 
-def _ship(spark: SparkSession) -> None:
-    """Executors elsewhere have no understudy of their own: send this one along."""
+def archive(folder: Path) -> Path:
+    """This package as a zip file Python can import from."""
     package = Path(understudy.__file__).parent
-    folder = Path(tempfile.mkdtemp(prefix="understudy-"))
     copy = shutil.copytree(
         package, folder / "source" / "understudy", ignore=shutil.ignore_patterns("__pycache__")
     )
-    archive = shutil.make_archive(str(folder / "understudy"), "zip", root_dir=copy.parent)
-    spark.sparkContext.addPyFile(archive)
+    return Path(shutil.make_archive(str(folder / "understudy"), "zip", root_dir=copy.parent))
