@@ -71,22 +71,21 @@ class SharedGraph:
                 fix="remove the running one first, or choose another name",
             )
         ordered = query.ordered()
-        self._check_agreement(query.name, ordered)
+        running = self._running(query.name, ordered)
         ids: dict[str, int] = {}
         started: list[str] = []
-        reused: list[str] = []
         for operator in ordered:
-            inputs = tuple(ids[name] for name in operator.inputs)
-            node = self._by_key.get((operator.type, operator.predicate, inputs))
+            node = running.get(operator.name)
+            if node is None:
+                inputs = tuple(ids[name] for name in operator.inputs)
+                node = self._by_key.get((operator.type, operator.predicate, inputs))
             if node is None:
                 node = self._start(f"{query.name}.{operator.name}", operator, inputs)
                 started.append(node.name)
-            elif query.name not in node.users:
-                reused.append(node.name)
             node.users.add(query.name)
             ids[operator.name] = node.id
         self._queries[query.name] = tuple(dict.fromkeys(ids.values()))
-        return Added(tuple(started), tuple(reused))
+        return Added(tuple(started), tuple(dict.fromkeys(node.name for node in running.values())))
 
     def remove(self, name: str) -> tuple[str, ...]:
         """Forget a query; answers with the operators that nobody else used and that are gone now."""
@@ -119,23 +118,25 @@ class SharedGraph:
         self._names.add(unique)
         return node
 
-    def _check_agreement(self, query: str, ordered: tuple[Operator, ...]) -> None:
-        """Refuse before anything is changed: a half-added query would leave operators without an owner."""
-        found: dict[str, int] = {}
+    def _running(self, query: str, ordered: tuple[Operator, ...]) -> dict[str, Node]:
+        """Operators of the query that run already; refuses contradictions before anything is changed, because
+        a half-added query would leave operators without an owner."""
+        found: dict[str, Node] = {}
         for operator in ordered:
-            if any(name not in found for name in operator.inputs):
+            inputs = [found[name].id for name in operator.inputs if name in found]
+            if len(inputs) < len(operator.inputs):
                 continue
-            key = (operator.type, operator.predicate, tuple(found[name] for name in operator.inputs))
-            node = self._by_key.get(key)
+            node = self._by_key.get((operator.type, operator.predicate, tuple(inputs)))
             if node is None:
                 continue
-            found[operator.name] = node.id
-            if _measures(operator) != _measures(node.operator):
+            found[operator.name] = node
+            if operator is not node.operator and _measures(operator) != _measures(node.operator):
                 raise InvalidInput(
                     f"operator {operator.name!r} of query {query!r} contradicts the running {node.name!r}",
                     why="type, predicate and inputs are the same, but selectivity, cost, size or rate differ",
                     fix="state the same numbers, or another predicate if they are different operators",
                 )
+        return found
 
 
 def _measures(operator: Operator) -> tuple[float, ...]:

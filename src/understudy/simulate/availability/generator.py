@@ -64,15 +64,15 @@ class Templates:
         self.templates = _cumulated(np.array(mix.templates, dtype=np.float64))
         self.conditions = _zipf(mix.conditions, mix.popularity)
         self.windows = _zipf(mix.windows, mix.popularity)
-        self.measured: dict[tuple[OperatorType, str], tuple[float, float]] = {}
-        self.chain: list[Operator] = []
+        self.known: dict[tuple[OperatorType, str, tuple[str, ...]], Operator] = {}
+        self.chain: dict[str, Operator] = {}
 
     def query(self, number: int) -> Query:
         template = TEMPLATES[self._draw(self.templates)]
-        self.chain = []
+        self.chain = {}
         last = template(self)
         self._add(DESTINATION, f"out{number}", last)
-        return Query(f"q{number}", tuple(self.chain))
+        return Query(f"q{number}", tuple(self.chain.values()))
 
     def source(self, stream: int) -> str:
         return self._add(SOURCE, f"s{stream}", rate=self.rates[stream])
@@ -92,22 +92,19 @@ class Templates:
         return bisect_left(cumulated, self.rng.random())
 
     def _add(self, kind: OperatorType, predicate: str, *inputs: str, rate: float = 0.0) -> str:
-        # The name carries the inputs, so that equal names are equal operators in every query.
-        name = f"{kind[:3]}.{predicate}({','.join(inputs)})"
-        if kind is DESTINATION:
-            name = "out"
-        if all(operator.name != name for operator in self.chain):
-            selectivity, cost = self._measure(kind, name if kind is not DESTINATION else predicate)
-            self.chain.append(Operator(name, kind, inputs, predicate, selectivity, cost, 1.0, rate))
-        return name
-
-    def _measure(self, kind: OperatorType, name: str) -> tuple[float, float]:
-        key = (kind, name)
-        if key not in self.measured:
+        """The same choice is the same operator in every query, with numbers drawn once."""
+        key = (kind, predicate, inputs)
+        operator = self.known.get(key)
+        if operator is None:
+            # The name carries the inputs, so that equal names are equal operators.
+            name = f"{kind[:3]}.{predicate}({','.join(inputs)})"
             low, high = SELECTIVITY[kind]
             cost = self.cost[kind] * float(np.exp(self.rng.normal(0.0, self.mix.cost_spread)))
-            self.measured[key] = (float(self.rng.uniform(low, high)), cost)
-        return self.measured[key]
+            selectivity = float(self.rng.uniform(low, high))
+            operator = Operator(name, kind, inputs, predicate, selectivity, cost, 1.0, rate)
+            self.known[key] = operator
+        self.chain[operator.name] = operator
+        return operator.name
 
 
 SELECTIVITY = {

@@ -24,6 +24,17 @@ class Bins:
         self.groups = cluster.groups
         self.cpu = [host.cpu for host in cluster.hosts]
         self.network = [host.network for host in cluster.hosts]
+        self._grow(limit)
+
+    @classmethod
+    def with_free(cls, cluster: Cluster, cpu: list[float], network: list[float]) -> Bins:
+        """Hosts of which only this much is left."""
+        made = object.__new__(cls)
+        made.groups, made.cpu, made.network = cluster.groups, cpu, network
+        made._grow(None)
+        return made
+
+    def _grow(self, limit: int | None) -> None:
         self.taken = [0] * len(self.cpu)
         self.limit = limit
         self._size = 1 << max(0, len(self.cpu) - 1).bit_length()

@@ -47,11 +47,11 @@ def place(
 
 
 def occupied(workload: Workload, cluster: Cluster, primary: tuple[int, ...]) -> Bins:
-    bins = Bins(cluster)
-    load, network = workload.load.tolist(), workload.network.tolist()
-    for operator, host in enumerate(primary):
-        bins.take(host, load[operator], network[operator])
-    return bins
+    hosts = len(cluster.hosts)
+    where = np.array(primary, dtype=np.int64)
+    cpu = np.array([host.cpu for host in cluster.hosts]) - np.bincount(where, workload.load, hosts)
+    network = np.array([host.network for host in cluster.hosts]) - np.bincount(where, workload.network, hosts)
+    return Bins.with_free(cluster, cpu.tolist(), network.tolist())
 
 
 def in_order(levels: Ints, importance: Floats) -> list[int]:
