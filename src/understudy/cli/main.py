@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from understudy.cli import availability
 from understudy.cli.node import node
 from understudy.cli.run import run
 from understudy.cli.topology import topology
@@ -43,3 +44,4 @@ def _root() -> None:
 
 for verb in (run, node, topology):
     app.command()(verb)
+app.add_typer(availability.app, name="availability")
