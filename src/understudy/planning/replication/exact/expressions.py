@@ -1,0 +1,151 @@
+"""A metric as an expression in binary variables, kept factored.
+
+Every quantity is a `Term`: a coefficient, a set of tasks that must all be replicated (a bit mask) and some
+sums, all multiplied. A sum is a list of terms with coefficients that add up to 1, so its largest value is 1.
+Three identities do all the work, and each removes variables that two parts share:
+
+* a common factor of all terms of a sum is taken out of it: x·a + y·a = (x + y)·a;
+* a task that multiplies a sum counts as replicated inside it: x·s(x) = x·s(1);
+* terms without shared tasks are grouped: only what is really entangled stays together.
+
+Equal sums are stored once; a `full` stream therefore gives all its readers the same sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class Term(NamedTuple):
+    coefficient: float
+    tasks: int  # bit mask
+    sums: tuple[int, ...] = ()
+
+
+ZERO = Term(0.0, 0)
+ONE = Term(1.0, 0)
+
+
+def bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+class Algebra:
+    """Builds and stores sums; the numbers in `Term.sums` are positions in `terms`."""
+
+    def __init__(self) -> None:
+        self.terms: list[tuple[Term, ...]] = []
+        self.support: list[int] = []
+        self._known: dict[object, int] = {}
+        self._restricted: dict[tuple[int, int, int], Term] = {}
+
+    def support_of(self, term: Term) -> int:
+        return reduce(lambda mask, s: mask | self.support[s], term.sums, term.tasks)
+
+    def product(self, factors: Iterable[Term]) -> Term:
+        coefficient, tasks, sums = 1.0, 0, list[int]()
+        for factor in factors:
+            coefficient *= factor.coefficient
+            tasks |= factor.tasks
+            sums += factor.sums
+        if coefficient == 0:
+            return ZERO
+        clash = next((s for s in sums if self.support[s] & tasks), None)
+        if clash is None:
+            return Term(coefficient, tasks, tuple(sorted(sums)))
+        sums.remove(clash)
+        given = self.restrict(clash, ones=self.support[clash] & tasks)
+        return self.product((Term(coefficient, tasks, tuple(sums)), given))
+
+    def sum(self, terms: Iterable[Term]) -> Term:
+        merged: dict[tuple[int, tuple[int, ...]], float] = {}
+        for term in terms:
+            if term.coefficient:
+                key = (term.tasks, term.sums)
+                merged[key] = merged.get(key, 0.0) + term.coefficient
+        parts = [Term(c, tasks, sums) for (tasks, sums), c in merged.items()]
+        if len(parts) < 2:
+            return parts[0] if parts else ZERO
+        factor = _common(parts)
+        if factor != ONE:
+            return self.product((factor, self.sum([_divide(part, factor) for part in parts])))
+        groups = self.groups(parts)
+        if len(groups) == 1:
+            return self._tangled(parts)
+        return self._store([self.sum(group) for group in groups])
+
+    def groups(self, parts: Iterable[Term]) -> list[list[Term]]:
+        """Terms that share tasks, directly or through others, end up in one group."""
+        groups: list[tuple[int, list[Term]]] = []
+        for part in parts:
+            mask, members = self.support_of(part), [part]
+            apart = []
+            for group in groups:
+                if group[0] & mask:
+                    mask |= group[0]
+                    members = group[1] + members
+                else:
+                    apart.append(group)
+            groups = [*apart, (mask, members)]
+        return [members for _, members in groups]
+
+    def _tangled(self, parts: list[Term]) -> Term:
+        """Sums inside a tangled sum are opened: their terms may find groups of their own."""
+        inner = [part for part in parts if not part.tasks and len(part.sums) == 1]
+        if not inner:
+            return self._store(parts)
+        opened = [part for part in parts if part.tasks or len(part.sums) != 1]
+        for part in inner:
+            opened += [t._replace(coefficient=t.coefficient * part.coefficient) for t in self.terms[part.sums[0]]]
+        return self.sum(opened)
+
+    def _store(self, parts: list[Term]) -> Term:
+        total = sum(part.coefficient for part in parts)
+        parts = sorted(
+            (part._replace(coefficient=part.coefficient / total) for part in parts),
+            key=lambda part: (part.tasks, part.sums),
+        )
+        # Rounded, so that the same mix reached along two ways is recognised despite the last digit.
+        key = tuple((round(part.coefficient, 12), part.tasks, part.sums) for part in parts)
+        if key not in self._known:
+            self._known[key] = len(self.terms)
+            self.terms.append(tuple(parts))
+            self.support.append(reduce(lambda mask, part: mask | self.support_of(part), parts, 0))
+        return Term(total, 0, (self._known[key],))
+
+    def restrict(self, number: int, *, ones: int = 0, zeros: int = 0) -> Term:
+        """The sum once some tasks are known to be replicated and others not."""
+        ones, zeros = ones & self.support[number], zeros & self.support[number]
+        if not (ones or zeros):
+            return Term(1.0, 0, (number,))
+        key = (number, ones, zeros)
+        if key not in self._restricted:
+            self._restricted[key] = self.sum(
+                [self.restrict_term(term, ones=ones, zeros=zeros) for term in self.terms[number]]
+            )
+        return self._restricted[key]
+
+    def restrict_term(self, term: Term, *, ones: int = 0, zeros: int = 0) -> Term:
+        if term.tasks & zeros:
+            return ZERO
+        outer = Term(term.coefficient, term.tasks & ~ones)
+        return self.product([outer, *(self.restrict(s, ones=ones, zeros=zeros) for s in term.sums)])
+
+
+def _common(parts: list[Term]) -> Term:
+    tasks = reduce(lambda mask, part: mask & part.tasks, parts, -1)
+    sums = reduce(lambda count, part: count & Counter(part.sums), parts[1:], Counter(parts[0].sums))
+    return Term(1.0, tasks, tuple(sorted(sums.elements())))
+
+
+def _divide(part: Term, factor: Term) -> Term:
+    left = Counter(part.sums) - Counter(factor.sums)
+    return Term(part.coefficient, part.tasks & ~factor.tasks, tuple(sorted(left.elements())))
