@@ -98,14 +98,44 @@ class Algebra:
         return [members for _, members in groups]
 
     def _tangled(self, parts: list[Term]) -> Term:
-        """Sums inside a tangled sum are opened: their terms may find groups of their own."""
-        inner = [part for part in parts if not part.tasks and len(part.sums) == 1]
-        if not inner:
-            return self._store(parts)
-        opened = [part for part in parts if part.tasks or len(part.sums) != 1]
-        for part in inner:
-            opened += [t._replace(coefficient=t.coefficient * part.coefficient) for t in self.terms[part.sums[0]]]
-        return self.sum(opened)
+        """Open what hides a shared sum: plain sums, and x·(a + r) + y·(a + s) = (x + y)·a + x·r + y·s.
+
+        Left closed, `a` would be gated by every task apart, and a relaxation would see the smaller of the
+        two where the truth is their product.
+        """
+        shared = self._shared_inside(parts)
+        opened, changed = list[Term](), False
+        for part in parts:
+            if len(part.sums) == 1 and (not part.tasks or self._inside(part) & shared):
+                changed = True
+                outer = Term(part.coefficient, part.tasks)
+                opened += [self.product((outer, term)) for term in self.terms[part.sums[0]]]
+            else:
+                opened.append(part)
+        if changed:
+            return self.sum(opened)
+        return self._store(self._gathered(parts))
+
+    def _inside(self, part: Term) -> set[int]:
+        """Sums that stand alone, as a summand, in the only sum of this term."""
+        return {term.sums[0] for term in self.terms[part.sums[0]] if not term.tasks and len(term.sums) == 1}
+
+    def _shared_inside(self, parts: list[Term]) -> set[int]:
+        uses = Counter(s for part in parts if len(part.sums) == 1 for s in self._inside(part))
+        return {s for s, count in uses.items() if count > 1}
+
+    def _gathered(self, parts: list[Term]) -> list[Term]:
+        """Take the sum that most terms share out of those terms."""
+        uses = Counter(s for part in parts for s in set(part.sums))
+        if not uses:
+            return parts
+        number, count = max(uses.items(), key=lambda item: (item[1], self.support[item[0]].bit_count()))
+        if count < 2:
+            return parts
+        factor = Term(1.0, 0, (number,))
+        inner = [_divide(part, factor) for part in parts if number in part.sums]
+        rest = [part for part in parts if number not in part.sums]
+        return [self.product((factor, self.sum(inner))), *self._gathered(rest)]
 
     def _store(self, parts: list[Term]) -> Term:
         total = sum(part.coefficient for part in parts)
