@@ -87,10 +87,10 @@ def enumerate_trees(problem: ReplicationProblem) -> Iterator[frozenset[int]]:
     correlated = [op.correlated for op in problem.operators for _ in op.rates]
     for name in problem.sinks:
         for task in range(*network.bounds[problem.positions[name]]):
-            yield from _trees_of(task, below, correlated)
+            yield from trees_of(task, below, correlated)
 
 
-def _trees_of(task: int, below: Choices, correlated: list[bool]) -> Iterator[frozenset[int]]:
+def trees_of(task: int, below: Choices, correlated: list[bool]) -> Iterator[frozenset[int]]:
     root = frozenset((task,))
     streams = below[task]
     if not streams:
@@ -100,7 +100,7 @@ def _trees_of(task: int, below: Choices, correlated: list[bool]) -> Iterator[fro
     else:
         for stream in streams:
             for feeder in stream:
-                for tree in _trees_of(feeder, below, correlated):
+                for tree in trees_of(feeder, below, correlated):
                     yield root | tree
 
 
@@ -121,5 +121,5 @@ def _grown(
     if not roots:
         yield tree
         return
-    for branch in _trees_of(roots[0], below, correlated):
+    for branch in trees_of(roots[0], below, correlated):
         yield from _grown(tree | branch, roots[1:], below, correlated)

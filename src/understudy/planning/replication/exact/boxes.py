@@ -53,12 +53,12 @@ class BoxSearch:
         number = 0
         while queue:
             bound = -queue[0][0]
-            if bound <= max(best.value + _slack(best.value), enough) or deadline.over():
+            if bound <= max(best.value + slack(best.value), enough) or deadline.over():
                 return Answer(best.tasks, best.value, max(bound, best.value))
             _, _, boxes = heapq.heappop(queue)
-            floor = max(best.value + _slack(best.value) / 2, enough)
+            floor = max(best.value + slack(best.value) / 2, enough)
             programme = self._model.programme(budget, boxes, at_least=floor)
-            solution = maximise(programme, seconds=deadline.left(), gap=_slack(best.value) / 4)
+            solution = maximise(programme, seconds=deadline.left(), gap=slack(best.value) / 4)
             if solution.infeasible:
                 continue
             bound = min(bound, solution.bound)
@@ -74,7 +74,7 @@ class BoxSearch:
                 heapq.heappush(queue, (-bound, number, boxes))
             if cut is None:
                 # Integers and products are exact here, or the solver stopped early: its bound stands.
-                if bound > best.value + _slack(best.value) and solution.values is None:
+                if bound > best.value + slack(best.value) and solution.values is None:
                     return Answer(best.tasks, best.value, max([bound, *(-q[0] for q in queue)]))
                 continue
             for child in self._children(cut, boxes):
@@ -124,6 +124,6 @@ class BoxSearch:
         return [boxes | {cut.column: (low, cut.at)}, boxes | {cut.column: (second, high)}]
 
 
-def _slack(value: float) -> float:
+def slack(value: float) -> float:
     """Relative for small values: a plan worth 0.001 deserves the same care as one worth 1."""
     return TOLERANCE * max(value, 1e-3)

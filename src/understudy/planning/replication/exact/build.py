@@ -20,10 +20,7 @@ def expression_of(network: Network, metric: Metric, algebra: Algebra) -> Term:
         for i in range(end - first):
             tasks[first + i] = algebra.product((Term(1.0, 1 << (first + i)), received[i]))
     weights = network.sink_weight if joins else network.input_weight
-    return algebra.sum(
-        task._replace(coefficient=task.coefficient * float(weight))
-        for task, weight in zip(tasks, weights, strict=True)
-    )
+    return algebra.sum(_scaled(task, weight) for task, weight in zip(tasks, weights, strict=True))
 
 
 def _received(
@@ -42,25 +39,27 @@ def _received(
     if len(flows) == 1:
         return streams[0]
     mix = network.mix[position]
-    return [
-        algebra.sum(
-            s[i]._replace(coefficient=s[i].coefficient * float(mix[k][i])) for k, s in enumerate(streams)
-        )
-        for i in range(end - first)
-    ]
+    uniform = [k for k, flow in enumerate(flows) if flow.uniform]
+    apart = [k for k in range(len(flows)) if k not in uniform]
+    result = []
+    for i in range(end - first):
+        # What comes the same to all readers is one sum of its own, so that all of them share it.
+        scalar = algebra.mark_scalars(algebra.sum(_scaled(streams[k][i], mix[k][i]) for k in uniform))
+        result.append(algebra.sum([scalar, *(_scaled(streams[k][i], mix[k][i]) for k in apart)]))
+    return result
+
+
+def _scaled(term: Term, weight: float) -> Term:
+    return term._replace(coefficient=term.coefficient * float(weight))
 
 
 def _stream(flow: Flow, start: int, tasks: list[Term], algebra: Algebra) -> list[Term]:
     def weighted(edges: range) -> list[Term]:
-        return [
-            tasks[start + int(flow.up[e])]._replace(
-                coefficient=tasks[start + int(flow.up[e])].coefficient * float(flow.weight[e])
-            )
-            for e in edges
-        ]
+        return [_scaled(tasks[start + int(flow.up[e])], flow.weight[e]) for e in edges]
 
     if flow.uniform:
-        return [algebra.sum(weighted(range(len(flow.up))))] * len(flow.total)
+        mean = algebra.sum(weighted(range(len(flow.up))))
+        return [algebra.mark_scalars(mean) if len(flow.total) > 1 else mean] * len(flow.total)
     result = [Term(0.0, 0)] * len(flow.total)
     ends = [*flow.starts[1:].tolist(), len(flow.up)]
     readers = [i for i, present in enumerate(flow.present) if present]

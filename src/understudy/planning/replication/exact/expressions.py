@@ -39,9 +39,16 @@ def bits(mask: int) -> Iterator[int]:
 
 
 class Algebra:
-    """Builds and stores sums; the numbers in `Term.sums` are positions in `terms`."""
+    """Builds and stores sums; the numbers in `Term.sums` are positions in `terms`.
 
-    def __init__(self) -> None:
+    With `only_scalars`, nothing but sums marked as scalars (what a full stream hands to all its readers) is
+    taken out of other sums. Curves want everything factored; a programme prefers a task times a sum, which
+    is linear, to a product of two sums, which is not.
+    """
+
+    def __init__(self, *, only_scalars: bool = False) -> None:
+        self._only_scalars = only_scalars
+        self._scalars: set[int] = set()
         self.terms: list[tuple[Term, ...]] = []
         self.support: list[int] = []
         self._known: dict[object, int] = {}
@@ -74,13 +81,39 @@ class Algebra:
         parts = [Term(c, tasks, sums) for (tasks, sums), c in merged.items()]
         if len(parts) < 2:
             return parts[0] if parts else ZERO
-        factor = _common(parts)
+        factor = self._common(parts)
         if factor != ONE:
             return self.product((factor, self.sum([_divide(part, factor) for part in parts])))
         groups = self.groups(parts)
         if len(groups) == 1:
             return self._tangled(parts)
         return self._store([self.sum(group) for group in groups])
+
+    def _common(self, parts: list[Term]) -> Term:
+        tasks = reduce(lambda mask, part: mask & part.tasks, parts, -1)
+        sums = reduce(lambda count, part: count & Counter(part.sums), parts[1:], Counter(parts[0].sums))
+        return Term(1.0, tasks, tuple(sorted(s for s in sums.elements() if self._movable(s))))
+
+    def _movable(self, number: int) -> bool:
+        return not self._only_scalars or number in self._scalars
+
+    def mark_scalars(self, term: Term) -> Term:
+        self._scalars.update(term.sums)
+        return term
+
+    def value(self, sums: Iterable[int], tasks: int, known: dict[int, float] | None = None) -> float:
+        """The product of these sums when exactly these tasks are replicated."""
+        known = {} if known is None else known
+        result = 1.0
+        for number in sums:
+            if number not in known:
+                known[number] = sum(
+                    t.coefficient * self.value(t.sums, tasks, known)
+                    for t in self.terms[number]
+                    if t.tasks & tasks == t.tasks
+                )
+            result *= known[number]
+        return result
 
     def groups(self, parts: Iterable[Term]) -> list[list[Term]]:
         """Terms that share tasks, directly or through others, end up in one group."""
@@ -106,7 +139,8 @@ class Algebra:
         shared = self._shared_inside(parts)
         opened, changed = list[Term](), False
         for part in parts:
-            if len(part.sums) == 1 and (not part.tasks or self._inside(part) & shared):
+            plain = not part.tasks and not self._only_scalars
+            if len(part.sums) == 1 and (plain or self._inside(part) & shared):
                 changed = True
                 outer = Term(part.coefficient, part.tasks)
                 opened += [self.product((outer, term)) for term in self.terms[part.sums[0]]]
@@ -118,7 +152,8 @@ class Algebra:
 
     def _inside(self, part: Term) -> set[int]:
         """Sums that stand alone, as a summand, in the only sum of this term."""
-        return {term.sums[0] for term in self.terms[part.sums[0]] if not term.tasks and len(term.sums) == 1}
+        terms = self.terms[part.sums[0]]
+        return {t.sums[0] for t in terms if not t.tasks and len(t.sums) == 1 and self._movable(t.sums[0])}
 
     def _shared_inside(self, parts: list[Term]) -> set[int]:
         uses = Counter(s for part in parts if len(part.sums) == 1 for s in self._inside(part))
@@ -126,7 +161,7 @@ class Algebra:
 
     def _gathered(self, parts: list[Term]) -> list[Term]:
         """Take the sum that most terms share out of those terms."""
-        uses = Counter(s for part in parts for s in set(part.sums))
+        uses = Counter(s for part in parts for s in set(part.sums) if self._movable(s))
         if not uses:
             return parts
         number, count = max(uses.items(), key=lambda item: (item[1], self.support[item[0]].bit_count()))
@@ -168,12 +203,6 @@ class Algebra:
             return ZERO
         outer = Term(term.coefficient, term.tasks & ~ones)
         return self.product([outer, *(self.restrict(s, ones=ones, zeros=zeros) for s in term.sums)])
-
-
-def _common(parts: list[Term]) -> Term:
-    tasks = reduce(lambda mask, part: mask & part.tasks, parts, -1)
-    sums = reduce(lambda count, part: count & Counter(part.sums), parts[1:], Counter(parts[0].sums))
-    return Term(1.0, tasks, tuple(sorted(sums.elements())))
 
 
 def _divide(part: Term, factor: Term) -> Term:
