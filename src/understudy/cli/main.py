@@ -8,6 +8,10 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from understudy.cli.fidelity import fidelity
+from understudy.cli.mc_trees import mc_trees
+from understudy.cli.plan import plan
+from understudy.cli.plan_compare import plan_compare
 from understudy.errors import UnderstudyError
 
 
@@ -36,3 +40,9 @@ app = typer.Typer(
 @app.callback()
 def _root() -> None:
     """Keeps PySpark streams running when machines do not."""
+
+
+app.command("plan")(plan)
+app.command("fidelity")(fidelity)
+app.command("mc-trees")(mc_trees)
+app.command("plan-compare")(plan_compare)

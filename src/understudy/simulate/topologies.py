@@ -95,11 +95,13 @@ def _shape(spec: TopologySpec, n: int, rng: np.random.Generator) -> list[set[int
 
 def _more_pairs(inputs: list[set[int]], wanted: int, rng: np.random.Generator) -> None:
     """A tree has room for fewer than n/2 joins; further ones read an output somebody else reads too."""
-    candidates = [i for i in range(len(inputs)) if len(inputs[i]) == 1 and i >= 2]
+    candidates = [i for i in range(2, len(inputs)) if len(inputs[i]) < 2]
     rng.shuffle(candidates)
+    candidates.sort(key=lambda i: -len(inputs[i]))  # a source becomes a join only if nobody else can
     missing = wanted - sum(len(up) > 1 for up in inputs)
     for i in candidates[: max(missing, 0)]:
-        inputs[i].add(int(rng.choice([j for j in range(i) if j not in inputs[i]])))
+        others = [j for j in range(i) if j not in inputs[i]]
+        inputs[i].update(int(j) for j in rng.choice(others, 2 - len(inputs[i]), replace=False))
 
 
 def _joins(spec: TopologySpec, inputs: list[set[int]], rng: np.random.Generator) -> set[int]:

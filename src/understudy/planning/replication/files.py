@@ -50,6 +50,25 @@ class _File(BaseModel):
 
 
 def load(path: Path) -> ReplicationProblem:
+    return parse(_read(path), place=str(path))
+
+
+def load_rates(path: Path) -> dict[str, float]:
+    """Rates of slices, as `{"counts[1]": 250.0}`."""
+    data = _read(path)
+    if not isinstance(data, dict) or not all(
+        isinstance(name, str) and isinstance(rate, int | float) and not isinstance(rate, bool)
+        for name, rate in data.items()
+    ):
+        raise InvalidInput(
+            f"{path} does not map slices to rates",
+            why="every entry has the name of a slice and a number",
+            fix='write for example {"counts[0]": 250.0, "counts[1]": 180.0}',
+        )
+    return {name: float(rate) for name, rate in data.items()}
+
+
+def _read(path: Path) -> Any:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
@@ -57,14 +76,13 @@ def load(path: Path) -> ReplicationProblem:
             f"cannot read {path}", why=str(error), fix="give the path of a readable JSON or YAML file"
         ) from error
     try:
-        data = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except (ValueError, yaml.YAMLError) as error:
         raise InvalidInput(
             f"{path} is not valid {'JSON' if path.suffix == '.json' else 'YAML'}",
             why=" ".join(str(error).split()),
             fix=f"correct the file; a small one looks like {_EXAMPLE}",
         ) from error
-    return parse(data, place=str(path))
 
 
 def parse(data: Any, *, place: str = "the problem") -> ReplicationProblem:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.errors import InvalidInput
 from understudy.planning.replication.flows import Flow, network_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ if TYPE_CHECKING:
 class Metric(StrEnum):
     FIDELITY = "fidelity"
     COMPLETENESS = "completeness"
+
+
+def parse_metric(name: str) -> Metric:
+    try:
+        return Metric(name)
+    except ValueError as error:
+        raise InvalidInput(
+            f"there is no metric called {name}",
+            why="a plan maximises one metric",
+            fix=f"use one of {', '.join(Metric)}",
+        ) from error
 
 
 class Metrics:

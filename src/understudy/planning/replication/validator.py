@@ -27,8 +27,7 @@ def problems_with(problem: ReplicationProblem, plan: ReplicationPlan) -> list[st
         found.append(f"{len(plan.replicas)} replicas exceed the budget of {plan.budget}")
     if found:
         return found
-    check = _Recount(problem, set(plan.replicas))
-    fidelity, completeness = check.output_fidelity(), check.internal_completeness()
+    fidelity, completeness = recount(problem, set(plan.replicas))
     if abs(fidelity - plan.output_fidelity) > _CLOSE:
         found.append(f"the output fidelity is {fidelity:.9f}, not {plan.output_fidelity:.9f}")
     if abs(completeness - plan.internal_completeness) > _CLOSE:
@@ -41,6 +40,12 @@ def problems_with(problem: ReplicationProblem, plan: ReplicationPlan) -> list[st
     if plan.status is Status.INFEASIBLE:
         found.append("called infeasible, but the empty plan is always allowed")
     return found
+
+
+def recount(problem: ReplicationProblem, alive: set[str]) -> tuple[float, float]:
+    """Output fidelity and internal completeness when only these tasks are alive."""
+    check = _Recount(problem, alive)
+    return check.output_fidelity(), check.internal_completeness()
 
 
 class _Recount:

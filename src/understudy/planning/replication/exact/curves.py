@@ -121,10 +121,13 @@ class CurveBook:
         groups = self.algebra.groups([Term(1.0, 0, (s,)) for s in sums])
         curves = []
         for group in groups:
-            curve = self._of_group(tuple(sorted(s for part in group for s in part.sums)))
+            members = sorted(s for part in group for s in part.sums)
+            same = len(members) if members[0] == members[-1] else 1
+            curve = self._of_group((members[0],) if same > 1 else tuple(members))
             if curve is None:
                 return None
-            curves.append(curve)
+            # The best square is the square of the best.
+            curves.append(Curve(curve.values**same, curve.pick))
         return combined(curves, self.limit, multiply=True)
 
     def _of_group(self, sums: tuple[int, ...]) -> Curve | None:

@@ -71,9 +71,15 @@ class Model:
         return boxes.get(column, (0.0, self.upper[column]))
 
     def programme(
-        self, budget: int, boxes: Mapping[int, Box], *, at_least: float = 0.0, integer: bool = True
+        self,
+        budget: int,
+        boxes: Mapping[int, Box],
+        *,
+        at_least: float = 0.0,
+        integer: bool = True,
+        towards: tuple[int, float] | None = None,
     ) -> Programme:
-        """Row 0 is the budget."""
+        """Row 0 is the budget. `towards` maximises another column, with a sign, instead of the objective."""
         spending = [*self.tasks.values(), *(c.spent for c in self.curves)]
         rows = [(spending, [1.0] * len(spending), float(budget)), *self.rows]
         bounds = np.array([self.box(c, boxes) for c in range(self.columns)]).reshape(-1, 2)
@@ -83,7 +89,8 @@ class Model:
             rows += _mccormick(pair, bounds)
         bounds[self.objective, 0] = max(bounds[self.objective, 0], at_least)
         objective = np.zeros(self.columns)
-        objective[self.objective] = 1.0
+        column, sign = towards or (self.objective, 1.0)
+        objective[column] = sign
         kinds = np.zeros(self.columns, dtype=bool)
         if integer:
             kinds[list(self.integers)] = True

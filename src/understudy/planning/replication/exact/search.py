@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.planning.replication.bounds import BoundBook
 from understudy.planning.replication.exact.boxes import slack
 from understudy.planning.replication.exact.build import expression_of
 from understudy.planning.replication.exact.curves import Curve, CurveBook, combined, constant
@@ -39,10 +40,11 @@ def best_plan(
         return list(bits(curve.tasks(budget))), curve.at(budget)
     start = good_plan(metrics, budget, metric, deadline)
     known = sum(1 << int(i) for i in np.flatnonzero(start))
+    quick = BoundBook(algebra, budget).of_term(term).at(budget)
     algebra = Algebra(only_scalars=True)
     term = expression_of(metrics.network, metric, algebra)
     tasks, bound = _Product(algebra, term, budget, decisions).solve(known, deadline)
-    return list(bits(tasks)), bound
+    return list(bits(tasks)), min(bound, quick)
 
 
 class _Product:
