@@ -47,4 +47,4 @@ def best_by_brute_force(problem: ReplicationProblem, metric: Metric = Metric.FID
     values = Metrics(problem).values(alive.astype(bool), metric)
     spent = alive.sum(axis=1)
     by_size = [float(values[spent == size].max()) for size in range(count + 1)]
-    return np.maximum.accumulate(by_size).tolist()
+    return [max(by_size[: size + 1]) for size in range(count + 1)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,9 +16,11 @@ from understudy.planning.replication.files import parse, to_data
 from understudy.planning.replication.incremental import IncrementalValue
 from understudy.planning.replication.mc_trees import count, enumerate_trees
 from understudy.planning.replication.metrics import Metric, Metrics
-from understudy.planning.replication.problem import ReplicationProblem
 from understudy.planning.replication.sensitivity import sensitivity
 from understudy.planning.replication.validator import recount
+
+if TYPE_CHECKING:
+    from understudy.planning.replication.problem import ReplicationProblem
 
 _SETTINGS = settings(max_examples=80, deadline=None)
 

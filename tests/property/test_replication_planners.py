@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,12 +13,14 @@ from understudy.planning.replication.deadline import Deadline
 from understudy.planning.replication.exact.search import best_plan
 from understudy.planning.replication.metrics import Metric, Metrics
 from understudy.planning.replication.plan import PlanRequest
-from understudy.planning.replication.problem import ReplicationProblem
 from understudy.planning.replication.registry import NAMES, planner
 from understudy.planning.replication.validator import problems_with
 from understudy.planning.status import Status
 
-_RELAXED = settings(max_examples=60, deadline=None)
+if TYPE_CHECKING:
+    from understudy.planning.replication.problem import ReplicationProblem
+
+_RELAXED = settings(max_examples=40, deadline=None)
 
 
 @_RELAXED
@@ -32,13 +36,13 @@ def test_exact_equals_brute_force_for_every_budget(problem: ReplicationProblem) 
 @settings(max_examples=25, deadline=None)
 @given(problems(most_tasks=11), st.sampled_from([0, 1, 4]), st.data())
 def test_the_programme_behind_exact_equals_brute_force(
-    problem: ReplicationProblem, decisions: int, data: st.DataObject
+    problem: ReplicationProblem, effort: int, data: st.DataObject
 ) -> None:
-    """With few or no decisions allowed, curves give up and the programme and its boxes must do the work."""
+    """With little or no effort allowed, curves give up and the programme and its boxes must do the work."""
     metrics = Metrics(problem)
     best = best_by_brute_force(problem)
     budget = data.draw(st.integers(0, problem.task_count))
-    tasks, bound = best_plan(metrics, budget, Metric.FIDELITY, Deadline(30), decisions=decisions)
+    tasks, bound = best_plan(metrics, budget, Metric.FIDELITY, Deadline(30), effort=effort)
     assert len(tasks) <= budget
     assert metrics.output_fidelity(metrics.alive(tasks)) == pytest.approx(best[budget], abs=1e-6)
     assert bound == pytest.approx(best[budget], abs=2e-6)
@@ -56,7 +60,9 @@ def test_exact_finds_the_best_completeness(problem: ReplicationProblem, data: st
 
 @_RELAXED
 @given(problems(most_tasks=12), st.data())
-def test_dynamic_equals_brute_force_where_it_finishes(problem: ReplicationProblem, data: st.DataObject) -> None:
+def test_dynamic_equals_brute_force_where_it_finishes(
+    problem: ReplicationProblem, data: st.DataObject
+) -> None:
     budget = data.draw(st.integers(0, problem.task_count))
     plan = planner("dynamic")(PlanRequest(problem, budget, time_limit_s=2))
     assert problems_with(problem, plan) == []

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PROBLEM = {
     "operators": [
@@ -38,7 +41,9 @@ def _run(*arguments: str, code: int = 0) -> str:
 
 def test_plan_prints_the_promised_fields(file: str) -> None:
     data = json.loads(_run("plan", file, "--budget", "3", "--json"))
-    assert {"algorithm", "budget", "status", "replicas", "output_fidelity", "internal_completeness"} <= set(data)
+    assert {"algorithm", "budget", "status", "replicas", "output_fidelity", "internal_completeness"} <= set(
+        data
+    )
     assert {"upper_bound", "seconds"} <= set(data)
     assert data["algorithm"] == "exact"
     assert data["status"] == "optimal"

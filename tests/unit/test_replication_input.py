@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +15,9 @@ from understudy.planning.replication.registry import planner
 from understudy.planning.replication.validator import problems_with
 from understudy.planning.status import Status
 from understudy.simulate.topologies import TopologySpec, random_topology
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AB = [{"name": "A", "tasks": [1, 2]}, {"name": "B", "tasks": [1, 1, 1]}]
 
@@ -41,12 +43,32 @@ def _stream(**fields: Any) -> dict[str, Any]:
             "B -> A is split",
             "fewer to more",
         ),
-        ({"operators": AB, "streams": [_stream(), _stream(**{"from": "B", "to": "A"})]}, "cycle", "one direction"),
-        ({"operators": AB, "streams": [_stream(shares=[[1, 1, 0], [1, 0, 0]])]}, r"feeds task B\[2\]", "share above"),
-        ({"operators": AB, "streams": [_stream(shares=[[1, 1, 1]])]}, "A -> B have the wrong shape", "2 rows"),
-        ({"operators": AB, "streams": [_stream(shares=[[1, 1, -1], [1, 1, 1]])]}, "A -> B hold", "0 or greater"),
+        (
+            {"operators": AB, "streams": [_stream(), _stream(**{"from": "B", "to": "A"})]},
+            "cycle",
+            "one direction",
+        ),
+        (
+            {"operators": AB, "streams": [_stream(shares=[[1, 1, 0], [1, 0, 0]])]},
+            r"feeds task B\[2\]",
+            "share above",
+        ),
+        (
+            {"operators": AB, "streams": [_stream(shares=[[1, 1, 1]])]},
+            "A -> B have the wrong shape",
+            "2 rows",
+        ),
+        (
+            {"operators": AB, "streams": [_stream(shares=[[1, 1, -1], [1, 1, 1]])]},
+            "A -> B hold",
+            "0 or greater",
+        ),
         ({"operators": AB, "sinks": ["Z"]}, "sink Z", "A, B"),
-        ({"operators": AB, "streams": [_stream(partitioning="half")]}, "streams.0.partitioning", "small problem"),
+        (
+            {"operators": AB, "streams": [_stream(partitioning="half")]},
+            "streams.0.partitioning",
+            "small problem",
+        ),
         ({"operators": AB, "streams": [{"from": "A", "to": "B"}]}, "streams.0", "small problem"),
         ({"operators": AB, "extra": 1}, "extra", "small problem"),
         ([1, 2], "top level", "small problem"),

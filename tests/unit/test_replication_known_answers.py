@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,12 @@ from understudy.planning.replication.files import parse
 from understudy.planning.replication.mc_trees import count, enumerate_trees
 from understudy.planning.replication.metrics import Metrics
 from understudy.planning.replication.plan import PlanRequest
-from understudy.planning.replication.problem import ReplicationProblem
 from understudy.planning.replication.registry import planner
 from understudy.planning.replication.structure import sub_topologies, units
 from understudy.planning.status import Status
+
+if TYPE_CHECKING:
+    from understudy.planning.replication.problem import ReplicationProblem
 
 
 def _two_into_one(kind: str) -> ReplicationProblem:
@@ -120,9 +124,7 @@ def test_a_full_chain_is_solved_by_sorting() -> None:
         }
     )
     tops = [np.concatenate(([0.0], np.cumsum(sorted(r, reverse=True)) / sum(r))) for r in rates]
-    best = max(
-        tops[0][a] * tops[1][b] * tops[2][20 - a - b] for a in range(21) for b in range(21 - a)
-    )
+    best = max(tops[0][a] * tops[1][b] * tops[2][20 - a - b] for a in range(21) for b in range(21 - a))
     plan = planner("exact")(PlanRequest(problem, 20))
     assert plan.status is Status.OPTIMAL
     assert plan.output_fidelity == pytest.approx(best)

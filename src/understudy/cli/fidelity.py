@@ -20,7 +20,9 @@ def fidelity(
     replicated: Annotated[
         str | None, typer.Option(help="The only tasks that survive, all others having failed.")
     ] = None,
-    rates: Annotated[Path | None, typer.Option(help="For an application: rate of each slice, as JSON.")] = None,
+    rates: Annotated[
+        Path | None, typer.Option(help="For an application: rate of each slice, as JSON.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Output fidelity, internal completeness and the information loss of every task."""
@@ -42,7 +44,9 @@ def fidelity(
     result = {
         "output_fidelity": metrics.output_fidelity(alive),
         "internal_completeness": metrics.internal_completeness(alive),
-        "loss": {name: float(value) for name, value in zip(problem.tasks, np.maximum(loss, 0.0), strict=True)},
+        "loss": {
+            name: float(value) for name, value in zip(problem.tasks, np.maximum(loss, 0.0), strict=True)
+        },
     }
     if as_json:
         typer.echo(json.dumps(result))

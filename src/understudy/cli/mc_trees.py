@@ -29,6 +29,8 @@ def mc_trees(
         typer.echo(json.dumps({"count": number, "trees": trees}))
         return
     console = Console(highlight=False)
-    console.print(f"{number:,} MC-trees" if number < 10**15 else f"about 10^{len(str(number)) - 1} MC-trees: {number}")
+    console.print(
+        f"{number:,} MC-trees" if number < 10**15 else f"about 10^{len(str(number)) - 1} MC-trees: {number}"
+    )
     for tree in trees:
         console.print("  " + " ".join(tree), markup=False)

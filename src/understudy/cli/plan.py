@@ -23,9 +23,12 @@ def plan(
         str, typer.Option(help="exact, dynamic, structure-aware, greedy or random.")
     ] = "exact",
     metric: Annotated[str, typer.Option(help="fidelity or completeness.")] = "fidelity",
-    time_limit: Annotated[float, typer.Option(help="Seconds after which the best known plan is given.")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds after which the best known plan is given.")
+    ] = 60.0,
     rates: Annotated[
-        Path | None, typer.Option(help="For an application: JSON that maps a slice such as counts[1] to its rate.")
+        Path | None,
+        typer.Option(help="For an application: JSON that maps a slice such as counts[1] to its rate."),
     ] = None,
     seed: Annotated[int, typer.Option(help="For random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -47,7 +50,9 @@ def plan(
 
 
 def _show(console: Console, result: ReplicationPlan, tasks: int) -> None:
-    table = Table(title=f"{result.algorithm}: {len(result.replicas)} replicas for {tasks} tasks", show_header=False)
+    table = Table(
+        title=f"{result.algorithm}: {len(result.replicas)} replicas for {tasks} tasks", show_header=False
+    )
     gap = (result.upper_bound - result.value) / result.value if result.value else None
     for name, text in (
         ("status", str(result.status)),

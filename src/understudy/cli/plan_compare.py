@@ -25,7 +25,9 @@ def plan_compare(
     topologies: Annotated[int, typer.Option(help="Random topologies for each specification.", min=1)] = 10,
     spec: Annotated[
         list[str] | None,
-        typer.Option(help="Such as kind=mixed,joins=0.5,operators=5-10; may be repeated. Default: Figure 14."),
+        typer.Option(
+            help="Such as kind=mixed,joins=0.5,operators=5-10; may be repeated. Default: Figure 14."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the topologies.")] = 0,
     time_limit: Annotated[float, typer.Option(help="Seconds for each plan.")] = 5.0,
@@ -98,7 +100,9 @@ def _draw(path: Path, panels: dict[str, dict[str, list[Row]]], topologies: int) 
         for colour, (name, rows) in zip(_COLOURS * len(group), group.items(), strict=False):
             for algorithm in ("exact", "structure-aware", "greedy"):
                 points = [(row.ratio, row.fidelity) for row in rows if row.algorithm == algorithm]
-                axis.plot(*zip(*points, strict=True), _STYLES[algorithm], color=colour, label=f"{algorithm}, {name}")
+                axis.plot(
+                    *zip(*points, strict=True), _STYLES[algorithm], color=colour, label=f"{algorithm}, {name}"
+                )
         axis.set(title=panel, xlabel="replicas / tasks", ylabel="output fidelity", ylim=(0, 1))
         axis.legend(fontsize=7, frameon=False)
         axis.spines[["top", "right"]].set_visible(False)

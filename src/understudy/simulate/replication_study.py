@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from understudy.errors import InvalidInput
 from understudy.planning.replication.mc_trees import count
 from understudy.planning.replication.plan import PlanRequest
-from understudy.planning.replication.problem import ReplicationProblem
 from understudy.planning.replication.registry import planner
 from understudy.planning.status import Status
 from understudy.simulate.topologies import TopologySpec, random_topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from understudy.planning.replication.problem import ReplicationProblem
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _MOST_TREES = 60  # `dynamic` is exponential in the trees: beyond this it would only spend its time limit
@@ -57,7 +60,7 @@ class Row:
 
 def run(study: Study, specs: dict[str, TopologySpec], tick: Callable[[], None] = lambda: None) -> list[Row]:
     """`tick` is called `steps` times in all."""
-    rows = []
+    rows: list[Row] = []
     for name, spec in specs.items():
         problems = [random_topology(spec, study.seed * 1_000_003 + i) for i in range(study.topologies)]
         for ratio in study.ratios:

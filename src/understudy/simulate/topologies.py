@@ -15,7 +15,7 @@ Kind = Literal["structured", "full", "mixed"]
 
 @dataclass(frozen=True, slots=True)
 class TopologySpec:
-    """Ranges are inclusive. `skew` is the Zipf exponent of the task rates in an operator; 0 means equal rates.
+    """Ranges are inclusive. `skew` is the Zipf exponent of the rates in an operator; 0 means equal.
 
     `tasks` fixes the total number of tasks instead of the range of parallelism. `forks` is the chance that
     an operator is read by a second one as well; joins may add more, since half of the operators can only

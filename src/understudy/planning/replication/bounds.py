@@ -40,9 +40,7 @@ class BoundBook:
         if not sums:
             return Curve(np.ones(1), _nothing)
         groups = self._algebra.groups([Term(1.0, 0, (s,)) for s in sums])
-        parts = [
-            _together([self._of_sum(part.sums[0]) for part in group], multiply=True) for group in groups
-        ]
+        parts = [_together([self._of_sum(part.sums[0]) for part in group], multiply=True) for group in groups]
         return combined(parts, self._limit, multiply=True)
 
     def _of_sum(self, number: int) -> Curve:

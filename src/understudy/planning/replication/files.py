@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from understudy.errors import InvalidInput
 from understudy.planning.replication.problem import Operator, Partitioning, ReplicationProblem, Stream
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FORM = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 _EXAMPLE = (

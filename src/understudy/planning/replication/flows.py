@@ -75,7 +75,8 @@ def network_of(problem: ReplicationProblem) -> Network:
 def _normalised(values: Floats, where: NDArray[np.bool_]) -> Floats:
     """Where every rate is 0, rates say nothing about importance: all count the same."""
     total = values.sum()
-    return values / total if total > 0 else where / max(where.sum(), 1)
+    result: Floats = values / total if total > 0 else where / max(int(where.sum()), 1)
+    return result
 
 
 def _mix(flows: tuple[Flow, ...], size: int) -> Floats:
@@ -98,7 +99,7 @@ def _flow(problem: ReplicationProblem, stream: Stream) -> Flow:
     up, down, share = _edges(stream, sender, reader)
     rate = rates[up] * share
     size = len(reader.rates)
-    total = np.bincount(down, weights=rate, minlength=size)
+    total: Floats = np.bincount(down, weights=rate, minlength=size).astype(np.float64)
     # A stream that carries nothing still has to have a loss: its senders then count by share alone.
     shares = np.bincount(down, weights=share, minlength=size)
     silent = total[down] == 0

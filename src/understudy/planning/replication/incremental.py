@@ -32,7 +32,9 @@ class IncrementalValue:
         self._joins = metric is Metric.FIDELITY
         network = metrics.network
         self._weight = network.sink_weight if self._joins else network.input_weight
-        self._owner = np.repeat(np.arange(len(network.bounds)), [end - first for first, end in network.bounds])
+        self._owner = np.repeat(
+            np.arange(len(network.bounds)), [end - first for first, end in network.bounds]
+        )
         self._readers: list[list[tuple[int, int]]] = [[] for _ in network.bounds]
         self._outgoing: dict[tuple[int, int], list[Ints]] = {}
         for position, flows in enumerate(network.inputs):

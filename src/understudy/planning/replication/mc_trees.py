@@ -35,8 +35,7 @@ def feeders(network: Network) -> Choices:
                 for up, down in zip(flow.up, flow.down, strict=True):
                     lists[down].append(start + int(up))
             per_stream.append(lists)
-        for i in range(end - first):
-            result.append(tuple(tuple(lists[i]) for lists in per_stream if lists[i]))
+        result += [tuple(tuple(lists[i]) for lists in per_stream if lists[i]) for i in range(end - first)]
     return tuple(result)
 
 
@@ -52,9 +51,7 @@ def count(problem: ReplicationProblem) -> int:
             reached = [total[i] for total, flow in zip(totals, flows, strict=True) if flow.present[i]]
             trees[first + i] = _combine(reached, problem.operators[position].correlated)
     return sum(
-        trees[task]
-        for name in problem.sinks
-        for task in range(*network.bounds[problem.positions[name]])
+        trees[task] for name in problem.sinks for task in range(*network.bounds[problem.positions[name]])
     )
 
 

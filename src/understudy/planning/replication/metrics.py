@@ -11,7 +11,8 @@ fraction of rows that all tasks together still process, with joins counted like 
 join whether or not they find a partner there. A source processes its own output rate.
 
 >>> from understudy.planning.replication.problem import Operator, ReplicationProblem, Stream
->>> problem = ReplicationProblem((Operator("in", (1.0, 3.0)), Operator("out", (4.0,))), (Stream("in", "out"),))
+>>> operators = Operator("in", (1.0, 3.0)), Operator("out", (4.0,))
+>>> problem = ReplicationProblem(operators, (Stream("in", "out"),))
 >>> Metrics(problem).output_fidelity([False, True, True])
 0.75
 """
@@ -83,7 +84,7 @@ class Metrics:
                 product = product * np.where(flow.present, stream, 1.0)
             return product
         mix = self.network.mix[position]
-        mean = mix[0] * streams[0]
+        mean: Floats = mix[0] * streams[0]
         for weight, stream in zip(mix[1:], streams[1:], strict=True):
             mean = mean + weight * stream
         return mean
@@ -102,7 +103,11 @@ class Metrics:
         return result
 
     def values(self, alive: ArrayLike, metric: Metric) -> Floats:
-        return self.output_fidelities(alive) if metric is Metric.FIDELITY else self.internal_completenesses(alive)
+        return (
+            self.output_fidelities(alive)
+            if metric is Metric.FIDELITY
+            else self.internal_completenesses(alive)
+        )
 
     def output_fidelity(self, alive: ArrayLike) -> float:
         return float(self.output_fidelities(alive))

@@ -1,8 +1,8 @@
 """Sub-topologies and units: how seed 003 cuts a topology before planning it.
 
-The seed grows sub-topologies by depth-first searches from the sinks and asks that a `full` stream lies between
-any two. We reach the same with components: operators joined by streams that are not full form a structured
-sub-topology; operators with only full streams around them form full ones with their neighbours of that kind.
+The seed grows sub-topologies by depth-first searches from the sinks and asks that a `full` stream lies
+between any two. We reach the same with components: operators joined by streams that are not full form a
+structured sub-topology; operators with only full streams around them form full ones with their neighbours of that kind.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def is_full(network: Network, flow: Flow) -> bool:
 def units(network: Network, operators: frozenset[int]) -> list[Unit]:
     """Cut before a task that merges and then splits, and before a join that merges: trees multiply there."""
     inner = [f for f in _flows(network) if f.source in operators and f.target in operators]
-    splitting = {f.source for f in inner if _splits(network, f)}
+    splitting = {f.source for f in inner if _splits(f)}
     joining = {f.target for f in inner if network.correlated[f.target] and len(network.inputs[f.target]) > 1}
-    kept = [f for f in inner if not (_merges(network, f) and f.target in splitting | joining)]
+    kept = [f for f in inner if not (_merges(f) and f.target in splitting | joining)]
     parts = components(operators, [(f.source, f.target) for f in kept])
     return [Unit(part, _segments(network, part, kept)) for part in parts]
 
@@ -104,7 +104,9 @@ def neighbours(network: Network, parts: list[Unit]) -> dict[tuple[int, int], lis
                 holders.setdefault(task, []).append((k, i))
     result: dict[tuple[int, int], set[tuple[int, int]]] = {}
     for flow in _flows(network):
-        if home.get(flow.source, -1) == home.get(flow.target, -1) or not {flow.source, flow.target} <= set(home):
+        if home.get(flow.source, -1) == home.get(flow.target, -1) or not {flow.source, flow.target} <= set(
+            home
+        ):
             continue
         for task, feeders in connections(network, flow).items():
             for feeder in feeders:
@@ -129,13 +131,13 @@ def _flows(network: Network) -> list[Flow]:
     return [flow for flows in network.inputs for flow in flows]
 
 
-def _merges(network: Network, flow: Flow) -> bool:
+def _merges(flow: Flow) -> bool:
     if flow.uniform:
         return len(flow.up) > 1
     return bool(np.bincount(flow.down).max() > 1)
 
 
-def _splits(network: Network, flow: Flow) -> bool:
+def _splits(flow: Flow) -> bool:
     if flow.uniform:
         return len(flow.total) > 1
     return bool(np.bincount(flow.up).max() > 1)

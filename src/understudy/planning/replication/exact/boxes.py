@@ -1,7 +1,7 @@
 """Branch and bound over boxes: solves the programme of an entangled expression at one budget.
 
-Each node is a box for the factors of products. Without its integers the programme bounds every plan in the box
-quickly; while that bound owes more to overestimated products than to broken integers, the box is cut at the
+Each node is a box for the factors of products. Without its integers the programme bounds every plan in the
+box quickly; while that bound owes more to overestimated products than to broken integers, it is cut at the
 factor of the worst product. Then the integers are put back: the programme now proposes a plan, and the box is
 cut through it if need be. At a cut the bound of a product is exact, so no proposal is overestimated twice.
 
@@ -72,7 +72,9 @@ class BoxSearch:
                 heapq.heappush(queue, node)
         left = -queue[0][0] if queue else 0.0
         best = self._best
-        return Answer(best.tasks, best.value, max(best.value, min(start.bound, max(left, self._settled_below()))))
+        return Answer(
+            best.tasks, best.value, max(best.value, min(start.bound, max(left, self._settled_below())))
+        )
 
     def _floor(self) -> float:
         """Below this a box is of no interest."""
@@ -127,7 +129,7 @@ class BoxSearch:
             if values[column] > 0.5:
                 chosen |= 1 << task
         for curve in self._model.curves:
-            chosen |= curve.curve.tasks(int(round(values[curve.spent])))
+            chosen |= curve.curve.tasks(round(values[curve.spent]))
         return chosen
 
     def _cut(self, values: Floats, boxes: dict[int, Box]) -> _Cut | None:

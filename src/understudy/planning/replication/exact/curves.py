@@ -1,15 +1,17 @@
 """The best value of an expression for every budget, by dynamic programming.
 
 Parts without shared tasks are independent, so their curves combine by giving each a share of the budget:
-sums add, products multiply, and a task in front costs one replica. Where parts do share tasks, one task
-is decided both ways, which frees its neighbours; that is exponential in the entanglement, not in the size,
-and is given up (None) when it takes more than a set number of decisions.
+sums add, products multiply, and a task in front costs one replica. Where parts do share tasks, cases are
+tried: a shared task is replicated or not, a shared sum gets none of the budget, one replica, two, and so on.
+Each case frees its neighbours. That is exponential in the entanglement, not in the size, and is given up
+(None) when it takes more than a set number of cases.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +19,7 @@ import numpy as np
 from understudy.planning.replication.exact.expressions import Algebra, Term, bits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from understudy.planning.replication.flows import Floats
 
@@ -47,13 +49,6 @@ def gated(curve: Curve, tasks: int, coefficient: float, limit: int) -> Curve:
 
 def constant() -> Curve:
     return Curve(np.ones(1), lambda _: 0)
-
-
-def best_of(first: Curve, second: Curve) -> Curve:
-    size = max(len(first.values), len(second.values))
-    a, b = (np.pad(c.values, (0, size - len(c.values)), mode="edge") for c in (first, second))
-    left = a >= b
-    return Curve(np.where(left, a, b), lambda n: first.tasks(n) if left[n] else second.tasks(n))
 
 
 def largest_first(weights: Sequence[float], tasks: Sequence[int], limit: int) -> Curve:
@@ -98,13 +93,33 @@ def _picked(short: Curve, long: Curve, spent: int, budget: int) -> int:
     return short.tasks(spent) | long.tasks(budget - spent)
 
 
-class CurveBook:
-    """Curves of sums, each computed once. `decisions` bounds the work on one entangled part."""
+def any_of(options: list[tuple[int, int, Curve]], limit: int) -> Curve:
+    """The best of several curves, each once tasks are paid for: (their number, the tasks, the curve)."""
+    size = min(max(cost + len(curve.values) for cost, _, curve in options), limit + 1)
+    table = np.zeros((len(options), size))
+    for row, (cost, _, curve) in zip(table, options, strict=True):
+        tail = curve.values[: max(size - cost, 0)]
+        row[cost : cost + len(tail)] = tail
+        row[cost + len(tail) :] = tail[-1] if len(tail) else 0.0
+    chosen = table.argmax(axis=0)
 
-    def __init__(self, algebra: Algebra, limit: int, decisions: int) -> None:
+    def pick(budget: int) -> int:
+        cost, tasks, curve = options[int(chosen[budget])]
+        return tasks | curve.tasks(budget - cost) if budget >= cost else 0
+
+    return Curve(table.max(axis=0), pick)
+
+
+class CurveBook:
+    """Curves of sums, each computed once. `effort` bounds the work on one entangled part."""
+
+    def __init__(
+        self, algebra: Algebra, limit: int, effort: int, give_up: Callable[[], bool] = lambda: False
+    ) -> None:
         self.algebra = algebra
         self.limit = limit
-        self._decisions = decisions
+        self._effort = effort
+        self._give_up = give_up
         self._left: int | None = None
         self._depth = 0
         self._known: dict[tuple[int, ...], Curve | None] = {}
@@ -138,7 +153,7 @@ class CurveBook:
             else:
                 curve = self._of_sum(sums[0])
             if curve is None and self._left is not None:
-                return None  # given up for lack of decisions: a later, smaller request may still succeed
+                return None  # given up for lack of effort: a later, smaller request may still succeed
             self._known[sums] = curve
         return self._known[sums]
 
@@ -160,33 +175,107 @@ class CurveBook:
     def _decided(self, term: Term, parts: list[Term]) -> Curve | None:
         outermost = self._left is None
         if self._left is None:
-            self._left = self._decisions
+            self._left = self._effort
         self._depth += 1
         try:
-            if self._left <= 0 or self._depth > _DEEPEST:
+            if self._depth > _DEEPEST:
                 self._left = 0
-                return None
-            self._left -= 1
-            task = 1 << self._branching_task(parts)
-            kept = self.of_term(self.algebra.restrict_term(term, ones=task))
-            dropped = kept and self.of_term(self.algebra.restrict_term(term, zeros=task))
-            if kept is None or dropped is None:
-                return None
-            return best_of(dropped, gated(kept, task, 1.0, self.limit))
+            return self._by_cases(term, parts)
         finally:
             self._depth -= 1
             if outermost:
                 self._left = None
 
-    def _branching_task(self, parts: list[Term]) -> int:
-        """Among the tasks in several parts, the one whose removal leaves the smallest largest group."""
+    def _by_cases(self, term: Term, parts: list[Term]) -> Curve | None:
+        options = []
+        for cost, tasks, case in self._cases(term, parts):
+            if not self._pay():
+                return None
+            curve = self.of_term(case)
+            if curve is None:
+                return None
+            options.append((cost, tasks, curve))
+        return any_of(options, self.limit) if options else None
+
+    def _pay(self) -> bool:
+        self._left = (self._left or 0) - 1
+        if self._give_up():
+            self._left = 0
+        return self._left > 0
+
+    def _cases(self, term: Term, parts: list[Term]) -> Iterator[tuple[int, int, Term]]:
+        """Decide one shared task, or how much a shared sum gets; whichever breaks the tangle up most."""
+        if not self._left:
+            return
         supports = [self.algebra.support_of(part) for part in parts]
-        uses = Counter(task for support in supports for task in bits(support))
-        shared = [task for task, count in uses.items() if count > 1]
-        shared.sort(key=lambda task: (-uses[task], task))
-        step = max(1, len(shared) // 8)
-        candidates = shared[:8] + shared[8::step]
-        return min(candidates, key=lambda task: (_largest_group(supports, 1 << task), -uses[task], task))
+        task, task_left = best_task(supports)
+        found = shared_sums(self.algebra, term, supports)
+        amount = min(found, key=lambda sums: (_largest_group(supports, self._mask(sums)), sums), default=())
+        if amount and _largest_group(supports, self._mask(amount)) <= task_left:
+            curve = self.of_product(amount)
+            if curve is not None:
+                yield from self._amounts(term, amount, curve)
+                return
+        yield 0, 0, self.algebra.restrict_term(term, zeros=1 << task)
+        yield 1, 1 << task, self.algebra.restrict_term(term, ones=1 << task)
+
+    def _mask(self, sums: tuple[int, ...]) -> int:
+        return reduce(lambda mask, s: mask | self.algebra.support[s], sums, 0)
+
+    def _amounts(self, term: Term, sums: tuple[int, ...], curve: Curve) -> Iterator[tuple[int, int, Term]]:
+        for spent, value in enumerate(curve.values):
+            if spent == 0 or value > curve.values[spent - 1]:
+                values = ((sums[0], float(value)), *((s, 1.0) for s in sums[1:]))
+                yield spent, curve.tasks(spent), self.algebra.replaced_term(term, values)
+
+
+def best_task(supports: list[int]) -> tuple[int, int]:
+    """Among the tasks in several parts, the one whose removal leaves the smallest largest group."""
+    uses = Counter(task for support in supports for task in bits(support))
+    shared = [task for task, count in uses.items() if count > 1]
+    shared.sort(key=lambda task: (-uses[task], task))
+    step = max(1, len(shared) // 8)
+    candidates = shared[:8] + shared[8::step]
+    ranked = [(_largest_group(supports, 1 << task), -uses[task], task) for task in candidates]
+    left, _, task = min(ranked)
+    return task, left
+
+
+def shared_sums(algebra: Algebra, term: Term, supports: list[int]) -> list[tuple[int, ...]]:
+    """Sums that several parts use, with tasks that appear nowhere else; constant companions go together."""
+    places: dict[int, set[tuple[int, int]]] = {}
+    queue: list[tuple[int, tuple[Term, ...]]] = [(-1, (term,))]
+    seen: set[int] = set()
+    while queue:
+        number, terms = queue.pop()
+        for index, inner in enumerate(terms):
+            for s in inner.sums:
+                places.setdefault(s, set()).add((number, index))
+                if s not in seen:
+                    seen.add(s)
+                    queue.append((s, algebra.terms[s]))
+    together: dict[frozenset[tuple[int, int]], list[int]] = {}
+    for s, where in places.items():
+        if sum(bool(algebra.support[s] & support) for support in supports) > 1:
+            together.setdefault(frozenset(where), []).append(s)
+    found = [tuple(sorted(sums)) for sums in together.values()]
+    return [sums for sums in found if sums != term.sums and not _used_elsewhere(algebra, term, sums)]
+
+
+def _used_elsewhere(algebra: Algebra, term: Term, sums: tuple[int, ...]) -> bool:
+    own = reduce(lambda mask, s: mask | algebra.support[s], sums, 0)
+    stack, seen = [term], set(sums)
+    while stack:
+        current = stack.pop()
+        if current.tasks & own or len(set(current.sums) & set(sums)) != current.sums.count(sums[0]) * len(
+            sums
+        ):
+            return True
+        for s in current.sums:
+            if s not in seen:
+                seen.add(s)
+                stack += algebra.terms[s]
+    return False
 
 
 def _largest_group(supports: list[int], without: int) -> int:

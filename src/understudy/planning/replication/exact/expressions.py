@@ -53,6 +53,7 @@ class Algebra:
         self.support: list[int] = []
         self._known: dict[object, int] = {}
         self._restricted: dict[tuple[int, int, int], Term] = {}
+        self._replaced: dict[tuple[int, tuple[tuple[int, float], ...]], Term] = {}
 
     def support_of(self, term: Term) -> int:
         return reduce(lambda mask, s: mask | self.support[s], term.sums, term.tasks)
@@ -197,6 +198,22 @@ class Algebra:
                 [self.restrict_term(term, ones=ones, zeros=zeros) for term in self.terms[number]]
             )
         return self._restricted[key]
+
+    def replaced(self, number: int, values: tuple[tuple[int, float], ...]) -> Term:
+        """The sum once some sums inside it are known numbers."""
+        known = dict(values)
+        if number in known:
+            return Term(known[number], 0)
+        if not any(self.support[s] & self.support[number] for s in known):
+            return Term(1.0, 0, (number,))
+        key = (number, values)
+        if key not in self._replaced:
+            self._replaced[key] = self.sum([self.replaced_term(t, values) for t in self.terms[number]])
+        return self._replaced[key]
+
+    def replaced_term(self, term: Term, values: tuple[tuple[int, float], ...]) -> Term:
+        outer = Term(term.coefficient, term.tasks)
+        return self.product([outer, *(self.replaced(s, values) for s in term.sums)])
 
     def restrict_term(self, term: Term, *, ones: int = 0, zeros: int = 0) -> Term:
         if term.tasks & zeros:

@@ -34,6 +34,10 @@ class Leaf:
         self.lower = np.zeros(self.size + 1)
         self.plans = [0] * (self.size + 1)
 
+    @property
+    def has_products(self) -> bool:
+        return bool(self._model.bilinear)
+
     def offer(self, tasks: int) -> None:
         """A plan from elsewhere; its part in this leaf may be the best known."""
         tasks &= self.support

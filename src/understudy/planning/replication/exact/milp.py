@@ -32,7 +32,7 @@ class Programme:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """`bound` holds for every solution; it is -inf when there is none. `values` may be missing all the same."""
+    """`bound` holds for every solution; -inf when there is none. `values` may be missing all the same."""
 
     bound: float
     values: Floats | None

@@ -9,6 +9,7 @@ solves the programme must split boxes until the bound is tight.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -108,7 +109,7 @@ class Model:
 
     def _curve_rows(self, column: CurveColumn, bounds: Floats) -> list[tuple[list[int], list[float], float]]:
         """The upper hull of the curve between the ends of its box; also narrows the box of the value."""
-        low, high = (int(round(b)) for b in bounds[column.spent])
+        low, high = (round(b) for b in bounds[column.spent])
         values = column.curve.values
         bounds[column.value, 0] = max(bounds[column.value, 0], values[low])
         bounds[column.value, 1] = min(bounds[column.value, 1], values[high])
@@ -130,7 +131,7 @@ def upper_hull(values: Floats, low: int, high: int) -> list[tuple[int, float]]:
                 break
             corners.pop()
         corners.append(b)
-    return [(b, float((values[c] - values[b]) / (c - b))) for b, c in zip(corners, corners[1:], strict=False)]
+    return [(b, float((values[c] - values[b]) / (c - b))) for b, c in itertools.pairwise(corners)]
 
 
 def _mccormick(pair: Bilinear, bounds: Floats) -> list[tuple[list[int], list[float], float]]:

@@ -12,22 +12,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.planning.replication.bounds import BoundBook
+from understudy.planning.replication.deadline import Deadline
 from understudy.planning.replication.exact.boxes import slack
 from understudy.planning.replication.exact.build import expression_of
 from understudy.planning.replication.exact.curves import Curve, CurveBook, combined, constant
 from understudy.planning.replication.exact.expressions import Algebra, Term, bits
-from understudy.planning.replication.exact.incumbent import good_plan
+from understudy.planning.replication.exact.incumbent import good_plan, improved
 from understudy.planning.replication.exact.leaf import Leaf
+from understudy.planning.replication.plan import PlanRequest
+from understudy.planning.replication.planners import structure_aware
 
 if TYPE_CHECKING:
-    from understudy.planning.replication.deadline import Deadline
     from understudy.planning.replication.metrics import Metric, Metrics
 
-DECISIONS = 200
+EFFORT = 300  # cases tried before anything else
+_SMALL = 200  # tasks
 
 
 def best_plan(
-    metrics: Metrics, budget: int, metric: Metric, deadline: Deadline, decisions: int = DECISIONS
+    metrics: Metrics, budget: int, metric: Metric, deadline: Deadline, effort: int = EFFORT
 ) -> tuple[list[int], float]:
     """Task numbers and an upper bound."""
     count = metrics.problem.task_count
@@ -35,24 +38,41 @@ def best_plan(
         return list(range(count)), 1.0
     algebra = Algebra()
     term = expression_of(metrics.network, metric, algebra)
-    curve = CurveBook(algebra, budget, decisions).of_term(term)
+    curve = CurveBook(algebra, budget, effort).of_term(term)
     if curve is not None:
         return list(bits(curve.tasks(budget))), curve.at(budget)
-    start = good_plan(metrics, budget, metric, deadline)
-    known = sum(1 << int(i) for i in np.flatnonzero(start))
+    known = _start(metrics, budget, metric, deadline)
     quick = BoundBook(algebra, budget).of_term(term).at(budget)
-    algebra = Algebra(only_scalars=True)
-    term = expression_of(metrics.network, metric, algebra)
-    tasks, bound = _Product(algebra, term, budget, decisions).solve(known, deadline)
+    product = _Product(metrics, budget, metric, effort)
+    if product.has_products and count <= _SMALL and effort:
+        # Products of sums make weak programmes; at this size all cases may well be affordable instead.
+        share = deadline.left() * 0.6
+        until = deadline.elapsed() + share
+        book = CurveBook(algebra, budget, 1_000_000, lambda: deadline.elapsed() > until)
+        curve = book.of_term(term)
+        if curve is not None:
+            return list(bits(curve.tasks(budget))), curve.at(budget)
+    tasks, bound = product.solve(known, deadline)
     return list(bits(tasks)), min(bound, quick)
 
 
+def _start(metrics: Metrics, budget: int, metric: Metric, deadline: Deadline) -> int:
+    """The better of two quick plans; nobody who plans with the seed's algorithm gets more than with ours."""
+    plans = [good_plan(metrics, budget, metric, deadline)]
+    request = PlanRequest(metrics.problem, budget, metric)
+    if budget >= len(metrics.problem.operators):
+        grown = structure_aware.grow(request, metrics, Deadline(min(deadline.left() / 5, 5.0)))
+        plans.append(improved(metrics, metrics.alive(grown), budget, metric, deadline))
+    best = max(plans, key=lambda alive: metrics.value(alive, metric))
+    return sum(1 << int(i) for i in np.flatnonzero(best))
+
+
 class _Product:
-    def __init__(self, algebra: Algebra, term: Term, budget: int, decisions: int) -> None:
-        self._algebra = algebra
-        self._term = term
+    def __init__(self, metrics: Metrics, budget: int, metric: Metric, effort: int) -> None:
+        algebra = Algebra(only_scalars=True)
+        term = self._term = expression_of(metrics.network, metric, algebra)
         self._budget = budget - term.tasks.bit_count()
-        book = CurveBook(algebra, max(self._budget, 0), decisions)
+        book = CurveBook(algebra, max(self._budget, 0), effort)
         self._leaves: list[Leaf] = []
         curves = [constant()]
         for group in algebra.groups([Term(1.0, 0, (s,)) for s in term.sums]):
@@ -63,6 +83,10 @@ class _Product:
             else:
                 curves.append(curve)
         self._exact = combined(curves, max(self._budget, 0), multiply=True)
+
+    @property
+    def has_products(self) -> bool:
+        return any(leaf.has_products for leaf in self._leaves)
 
     def solve(self, known: int, deadline: Deadline) -> tuple[int, float]:
         if self._budget < 0:
@@ -82,7 +106,9 @@ class _Product:
                 break
             leaf, b = max(open_leaves, key=lambda pair: _looseness(*pair))
             top = float(leaf.upper[min(b, leaf.size)])
-            leaf.refine(b, deadline, enough=top * value / bound * (1 - 1e-9) if len(self._leaves) > 1 else 0.0)
+            leaf.refine(
+                b, deadline, enough=top * value / bound * (1 - 1e-9) if len(self._leaves) > 1 else 0.0
+            )
         return self._plan(best) | self._term.tasks, self._term.coefficient * max(bound, value)
 
     def _divided(self, *, upper: bool) -> tuple[float, list[int]]:

@@ -1,4 +1,4 @@
-"""`dynamic` (seed 003, algorithm 1): grow plans tree by tree, one more replica at a time; optimal, exponential.
+"""`dynamic` (seed 003, algorithm 1): grow plans tree by tree, one replica at a time; optimal, exponential.
 
 The listing is lost in our text; this follows the prose. At every usage u, each candidate plan is extended by
 each tree that brings exactly u - |plan| new tasks. A candidate is dropped once no tree could still extend it.

@@ -1,6 +1,6 @@
 """`exact`: the proven optimum, far beyond the sizes the seed calls out of reach.
 
-The metric becomes an expression. Where its parts share no task, a dynamic programme over the budget solves it;
+The metric becomes an expression. Where its parts share no task, a dynamic programme over budgets solves it;
 what is entangled goes to a mixed-integer programme, and products of sums to a branch and bound around it.
 """
 

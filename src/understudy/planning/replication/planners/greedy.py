@@ -30,5 +30,11 @@ def plan(request: PlanRequest) -> ReplicationPlan:
     tasks = np.argsort(np.round(left, 12), kind="stable")[: request.budget].tolist()
     bound = quick_bound(request)
     return answer(
-        request, "greedy", tasks, status=Status.FEASIBLE, upper_bound=bound, deadline=deadline, metrics=metrics
+        request,
+        "greedy",
+        tasks,
+        status=Status.FEASIBLE,
+        upper_bound=bound,
+        deadline=deadline,
+        metrics=metrics,
     )

@@ -2,9 +2,10 @@
 
 Algorithm 5 starts with one tree in every sub-topology and then always takes the extension, of any
 sub-topology, that gains most per replica. Algorithm 4 extends a full sub-topology by one task, algorithm 3 a
-structured one by the segments of a unit, completed through its neighbours. Its listing is lost in our text and
-is rebuilt from the prose, with two readings of our own: among several connected segments the cheapest is taken,
-then the one worth most; gains are measured on the whole plan, with the other sub-topologies as they stand.
+structured one by the segments of a unit, completed through its neighbours. Its listing is lost in our text
+and is rebuilt from the prose, with two readings of our own: among several connected segments the cheapest
+is taken, then the one worth most; gains are measured on the whole plan, with the other
+sub-topologies as they stand.
 
 As in the seed there is no plan below one replica per operator.
 """
@@ -37,15 +38,21 @@ def plan(request: PlanRequest) -> ReplicationPlan:
     metrics = Metrics(request.problem)
     tasks: set[int] = set()
     if request.budget >= len(request.problem.operators):
-        tasks = _grown(request, metrics, deadline)
+        tasks = grow(request, metrics, deadline)
     bound = quick_bound(request)
     status = Status.TIMEOUT if deadline.over() and not tasks else Status.FEASIBLE
     return answer(
-        request, "structure-aware", tasks, status=status, upper_bound=bound, deadline=deadline, metrics=metrics
+        request,
+        "structure-aware",
+        tasks,
+        status=status,
+        upper_bound=bound,
+        deadline=deadline,
+        metrics=metrics,
     )
 
 
-def _grown(request: PlanRequest, metrics: Metrics, deadline: Deadline) -> set[int]:
+def grow(request: PlanRequest, metrics: Metrics, deadline: Deadline) -> set[int]:
     """Algorithm 5."""
     parts = [
         (_FullPart if sub.full else _StructuredPart)(metrics, sub, request.metric)
@@ -69,7 +76,9 @@ def _grown(request: PlanRequest, metrics: Metrics, deadline: Deadline) -> set[in
     return chosen
 
 
-def _best_offer(metrics: Metrics, metric: Metric, chosen: set[int], offers: list[frozenset[int]]) -> int | None:
+def _best_offer(
+    metrics: Metrics, metric: Metric, chosen: set[int], offers: list[frozenset[int]]
+) -> int | None:
     usable = [i for i, offer in enumerate(offers) if offer]
     if not usable:
         return None
@@ -150,9 +159,7 @@ class _StructuredPart(_Part):
 
     def _worths(self, unit: Unit) -> Floats:
         """Of each segment, when it is all that is left of its unit."""
-        members = {
-            t for position in unit.operators for t in range(*self.metrics.network.bounds[position])
-        }
+        members = {t for position in unit.operators for t in range(*self.metrics.network.bounds[position])}
         others = {t for t in np.flatnonzero(self.inside).tolist() if t not in members}
         return self.values([others | segment for segment in unit.segments])
 
@@ -190,7 +197,7 @@ class _StructuredPart(_Part):
                 if unit not in visited:
                     options.setdefault(unit, []).append(segment)
             for unit, segments in options.items():
-                best = min(segments, key=lambda s, u=unit: self._price(u, s, own | new))
+                best = min(self._price(unit, s, own | new) for s in segments)[-1]
                 new |= self.units[unit].segments[best] - own
                 if len(new) > limit:
                     return _NOTHING
