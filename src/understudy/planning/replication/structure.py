@@ -2,7 +2,8 @@
 
 The seed grows sub-topologies by depth-first searches from the sinks and asks that a `full` stream lies
 between any two. We reach the same with components: operators joined by streams that are not full form a
-structured sub-topology; operators with only full streams around them form full ones with their neighbours of that kind.
+structured sub-topology; operators with only full streams around them form full ones with their neighbours
+of that kind.
 """
 
 from __future__ import annotations

@@ -188,7 +188,9 @@ class CurveBook:
 
     def _by_cases(self, term: Term, parts: list[Term]) -> Curve | None:
         options = []
-        for cost, tasks, case in self._cases(term, parts):
+        if not self._left:
+            return None
+        for cost, tasks, case in self.cases(term, parts):
             if not self._pay():
                 return None
             curve = self.of_term(case)
@@ -203,10 +205,11 @@ class CurveBook:
             self._left = 0
         return self._left > 0
 
-    def _cases(self, term: Term, parts: list[Term]) -> Iterator[tuple[int, int, Term]]:
-        """Decide one shared task, or how much a shared sum gets; whichever breaks the tangle up most."""
-        if not self._left:
-            return
+    def cases(self, term: Term, parts: list[Term]) -> Iterator[tuple[int, int, Term]]:
+        """Decide one shared task, or how much a shared sum gets; whichever breaks the tangle up most.
+
+        `parts` are a tangle somewhere in the term. A case: what it costs, its tasks, and what is left.
+        """
         supports = [self.algebra.support_of(part) for part in parts]
         task, task_left = best_task(supports)
         found = shared_sums(self.algebra, term, supports)
@@ -227,6 +230,23 @@ class CurveBook:
             if spent == 0 or value > curve.values[spent - 1]:
                 values = ((sums[0], float(value)), *((s, 1.0) for s in sums[1:]))
                 yield spent, curve.tasks(spent), self.algebra.replaced_term(term, values)
+
+
+def tangle_in(algebra: Algebra, term: Term) -> list[Term] | None:
+    """The topmost parts that share tasks."""
+    factors = [Term(1.0, 0, (s,)) for s in dict.fromkeys(term.sums)]
+    for group in algebra.groups(factors):
+        if len(group) > 1:
+            return group
+    for s in dict.fromkeys(term.sums):
+        for group in algebra.groups(algebra.terms[s]):
+            if len(group) > 1:
+                return group
+        for inner in algebra.terms[s]:
+            found = tangle_in(algebra, inner)
+            if found:
+                return found
+    return None
 
 
 def best_task(supports: list[int]) -> tuple[int, int]:

@@ -29,8 +29,8 @@ class Leaf:
         self.size = min(limit, self.support.bit_count())
         self._model = ModelBuilder(algebra, book).build(sums)
         self._search = BoxSearch(self._model, lambda tasks: algebra.value(sums, tasks))
-        bound = BoundBook(algebra, self.size).of_product(sums)
-        self.upper = np.array([min(1.0, bound.at(b)) for b in range(self.size + 1)])
+        known = np.minimum(BoundBook(algebra, self.size).of_product(sums), 1.0)
+        self.upper = np.pad(known, (0, self.size + 1 - len(known)), mode="edge")
         self.lower = np.zeros(self.size + 1)
         self.plans = [0] * (self.size + 1)
 

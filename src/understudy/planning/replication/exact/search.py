@@ -13,8 +13,9 @@ import numpy as np
 
 from understudy.planning.replication.bounds import BoundBook
 from understudy.planning.replication.deadline import Deadline
-from understudy.planning.replication.exact.boxes import slack
+from understudy.planning.replication.exact.boxes import Answer, slack
 from understudy.planning.replication.exact.build import expression_of
+from understudy.planning.replication.exact.cases import search_cases
 from understudy.planning.replication.exact.curves import Curve, CurveBook, combined, constant
 from understudy.planning.replication.exact.expressions import Algebra, Term, bits
 from understudy.planning.replication.exact.incumbent import good_plan, improved
@@ -42,18 +43,17 @@ def best_plan(
     if curve is not None:
         return list(bits(curve.tasks(budget))), curve.at(budget)
     known = _start(metrics, budget, metric, deadline)
-    quick = BoundBook(algebra, budget).of_term(term).at(budget)
+    quick = BoundBook(algebra, budget).of_term(term, budget)
+    best = Answer(known, metrics.value(metrics.alive(bits(known)), metric), min(quick, 1.0))
     product = _Product(metrics, budget, metric, effort)
-    if product.has_products and count <= _SMALL and effort:
-        # Products of sums make weak programmes; at this size all cases may well be affordable instead.
-        share = deadline.left() * 0.6
-        until = deadline.elapsed() + share
-        book = CurveBook(algebra, budget, 1_000_000, lambda: deadline.elapsed() > until)
-        curve = book.of_term(term)
-        if curve is not None:
-            return list(bits(curve.tasks(budget))), curve.at(budget)
-    tasks, bound = product.solve(known, deadline)
-    return list(bits(tasks)), min(bound, quick)
+    if product.has_products and effort:
+        # Products of sums make weak programmes: let cases try first, most of the time if there are few tasks.
+        share = deadline.left() * (0.8 if count <= _SMALL else 0.2)
+        best = search_cases(algebra, term, budget, best, Deadline(share))
+    if best.bound > best.value + slack(best.value):
+        tasks, bound = product.solve(best.tasks, deadline)
+        best = Answer(tasks, 0.0, min(best.bound, bound))
+    return list(bits(best.tasks)), best.bound
 
 
 def _start(metrics: Metrics, budget: int, metric: Metric, deadline: Deadline) -> int:

@@ -6,11 +6,17 @@ what is entangled goes to a mixed-integer programme, and products of sums to a b
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from understudy.planning.replication.deadline import Deadline
 from understudy.planning.replication.exact.search import best_plan
 from understudy.planning.replication.metrics import Metrics
 from understudy.planning.replication.plan import PlanRequest, ReplicationPlan, answer
+from understudy.planning.replication.sensitivity import sensitivity
 from understudy.planning.status import Status
+
+if TYPE_CHECKING:
+    from understudy.planning.replication.metrics import Metric
 
 OPTIMAL_GAP = 1e-6
 
@@ -19,6 +25,7 @@ def plan(request: PlanRequest) -> ReplicationPlan:
     deadline = Deadline(request.time_limit_s)
     metrics = Metrics(request.problem)
     tasks, bound = best_plan(metrics, request.budget, request.metric, deadline)
+    tasks = _useful(metrics, tasks, request.metric)
     value = metrics.value(metrics.alive(tasks), request.metric)
     if bound - value <= OPTIMAL_GAP * max(value, 1e-3):
         status = Status.OPTIMAL
@@ -27,3 +34,9 @@ def plan(request: PlanRequest) -> ReplicationPlan:
     return answer(
         request, "exact", tasks, status=status, upper_bound=bound, deadline=deadline, metrics=metrics
     )
+
+
+def _useful(metrics: Metrics, tasks: list[int], metric: Metric) -> list[int]:
+    """Without replicas that complete no tree. Each contributes nothing, so all can go at once."""
+    change = sensitivity(metrics, metrics.alive(tasks), metric)
+    return [task for task in tasks if change[task] > 0]
