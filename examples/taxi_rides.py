@@ -82,7 +82,8 @@ def rides(epoch: int, rows: int, seconds: float, rng: np.random.Generator) -> pa
 def _points(count: int, hour: int, rng: np.random.Generator) -> NDArray[np.float64]:
     share = SPOTS[:, 3 if 6 <= hour < 20 else 4]
     spot = SPOTS[rng.choice(len(SPOTS), count, p=share / share.sum())]
-    return spot[:, :2] + rng.normal(size=(count, 2)) * spot[:, 2:3]
+    points: NDArray[np.float64] = spot[:, :2] + rng.normal(size=(count, 2)) * spot[:, 2:3]
+    return points
 
 
 def _names(numbers: NDArray[np.int64], factor: int) -> list[str]:

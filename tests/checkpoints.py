@@ -49,11 +49,12 @@ class FakeQuery:
         return found
 
     def needed(self) -> dict[str, bytes]:
-        """What a restored checkpoint must consist of: everything finished up to the last commit."""
+        """What a restored checkpoint must consist of: the last commit, and state from the newest snapshot on."""
         names = ["metadata"]
         for kind in ("offsets", "commits"):
             names += [f"{kind}/{n}" for n in range(self.batch + 1) if (self.directory / kind / str(n)).exists()]
-        state = (self.directory / "state").rglob("[0-9]*.*")
+        snapshot = max((int(path.stem) for path in self.directory.rglob("[0-9]*.zip")), default=0)
+        state = [path for path in (self.directory / "state").rglob("[0-9]*.*") if int(path.stem) >= snapshot]
         names += [path.relative_to(self.directory).as_posix() for path in state]
         return {name: (self.directory / name).read_bytes() for name in names}
 

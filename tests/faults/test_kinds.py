@@ -40,7 +40,7 @@ def output(home: Path, stream: str) -> list[pa.Table]:
 
 def test_the_failure_free_run_agrees_with_plain_python(baseline: tuple[Report, Path]) -> None:
     report, home = baseline
-    assert report.verdict == "exact"
+    assert report.verdict == "exact", report.failure
     topology = load(APP)
     payments, clicks = (oracles.source_rows(topology, name, EPOCHS) for name in ("payments", "clicks"))
 
@@ -69,7 +69,7 @@ SCENARIOS: dict[str, dict[str, object]] = {
 def test_failures_leave_no_trace(scenario: str, baseline: tuple[Report, Path], tmp_path: Path) -> None:
     options = SCENARIOS[scenario]
     report = run(APP, tmp_path, epochs=EPOCHS, **options)  # type: ignore[arg-type]
-    assert report.verdict == "exact"
+    assert report.verdict == "exact", report.failure
     assert digests(report) == digests(baseline[0])
     assert len(report.faults) == len(options.get("faults", ()))  # type: ignore[arg-type]
     for fault in report.faults:
@@ -96,7 +96,7 @@ def kill_everything(home: Path, epoch: int) -> None:
 def test_a_power_cut_then_resume(baseline: tuple[Report, Path], tmp_path: Path) -> None:
     kill_everything(tmp_path, epoch=6)
     report = run(APP, tmp_path, epochs=EPOCHS, resume=True)
-    assert report.verdict == "exact"
+    assert report.verdict == "exact", report.failure
     assert digests(report) == digests(baseline[0])
 
 
@@ -109,5 +109,5 @@ def test_a_power_cut_with_damaged_files(baseline: tuple[Report, Path], tmp_path:
     victim = next(path for path in sorted(newest[-1].rglob("*"), reverse=True) if path.is_file())
     victim.unlink()
     report = run(APP, tmp_path, epochs=EPOCHS, resume=True)
-    assert report.verdict == "exact"
+    assert report.verdict == "exact", report.failure
     assert digests(report) == digests(baseline[0])

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.builders import WORDS, rows_of
 
+from tests.builders import WORDS, rows_of
 from understudy.log import bag
 from understudy.log.bag import Bag, DamagedBag
 from understudy.model.layout import Split

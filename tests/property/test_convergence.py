@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sim import Cluster
 
+from tests.sim import Cluster
 from understudy.model.names import SliceId
 
 SLICES = [SliceId("lines", 0), SliceId("lines", 1), SliceId("words", 0), SliceId("words", 1)]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.builders import one, stateful, two, word_count_layout
 
+from tests.builders import one, stateful, two, word_count_layout
 from understudy.control.fusion import chains, lay_out
 from understudy.control.placement import place
 from understudy.model.layout import Kind, Layout

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.builders import COUNTS, Crash, crash_at, everything_in
 from tests.checkpoints import FakeQuery
-
 from understudy.log.disk import Disk
 from understudy.stream.shipping import Marker, Shipped, Store
 

@@ -218,6 +218,10 @@ def test_a_marker_that_says_something_else_is_damaged(tmp_path: Path, slice_: Sl
     path = slice_.root / "counts/0/markers/0000000001-1.json"
     path.write_text(path.read_text().replace("offsets/1", "offsets/7"))
     assert "offsets/7" in path.read_text()
+    # Nothing is acknowledged with the first checkpoint: everything can still be replayed.
+    assert slice_.restore(tmp_path / "b") is None
+    slice_.advance(2)
+    (slice_.root / "counts/0/markers/0000000003-1.json").write_text("{}")
     with pytest.raises(Unavailable, match=r"0000000001-1\.json"):
         slice_.restore(tmp_path / "b")
 

@@ -8,7 +8,14 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from understudy.cli import availability
+from understudy.cli.fidelity import fidelity
+from understudy.cli.mc_trees import mc_trees
+from understudy.cli.node import node
+from understudy.cli.plan import plan
+from understudy.cli.plan_compare import plan_compare
 from understudy.cli.run import run
+from understudy.cli.topology import topology
 from understudy.errors import UnderstudyError
 
 
@@ -39,4 +46,6 @@ def _root() -> None:
     """Keeps PySpark streams running when machines do not."""
 
 
-app.command()(run)
+for verb in (run, node, topology, plan, fidelity, mc_trees, plan_compare):
+    app.command(verb.__name__.replace("_", "-"))(verb)
+app.add_typer(availability.app, name="availability")

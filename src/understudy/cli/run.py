@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from understudy.cli.options import SETTINGS, settings
 from understudy.errors import InvalidInput
 from understudy.model.faults import Fault
 from understudy.model.run import RunSpec
@@ -29,7 +30,7 @@ def run(
     fault: Annotated[
         list[str] | None, typer.Option(help="Cause a fault, like kill:node-2@epoch12; repeatable.")
     ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE for us.setting(); repeatable.")] = None,
+    set_: SETTINGS = None,
     replace: Annotated[bool, typer.Option("--replace", help="Start a new node for every one that is lost.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     profile: Annotated[str, typer.Option(help="JVM settings: quick starts sooner, full processes more.")] = "quick",
@@ -40,14 +41,15 @@ def run(
     from understudy.cli.progress import Progress, show_report
     from understudy.runtime.application import load
     from understudy.runtime.home import Home
-    from understudy.runtime.launcher import Launcher, prepare, reopen
+    from understudy.runtime.launcher import Launcher, check, prepare, reopen
 
     faults = [Fault.parse(spec) for spec in fault or []]
-    settings = _settings(set_ or [])
-    topology = load(app, settings)
+    values = settings(set_)
+    topology = load(app, values)
     place = Home((home or _default_home(topology, resume)).resolve())
+    check(nodes, replace, port, faults)
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
-    changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": settings}
+    changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
     changes |= {"profile": profile, "backlog": 8 if fast else 100}
     if resume:
         place.path.mkdir(parents=True, exist_ok=True)
@@ -75,16 +77,6 @@ def run(
     elif not quiet:
         show_report(Console(), result)
     raise typer.Exit(0 if result.verdict == "exact" else 1)
-
-
-def _settings(pairs: list[str]) -> dict[str, str]:
-    settings = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise InvalidInput(f"--set {pair}", why="a setting has a name and a value", fix="write --set NAME=VALUE")
-        settings[name] = value
-    return settings
 
 
 def _default_home(topology: Topology, resume: bool) -> Path:

@@ -87,11 +87,12 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
     homeless = [s for s in layout.slices if s not in assigned or assigned[s].node not in nodes]
     again = [s for s in layout.slices if s in failed or (s in rewinds and s not in homeless)]
     for slice_id in again:
-        yield _try_again(assigned[slice_id], failed.get(slice_id))
+        host = _host(assigned[slice_id], snapshot, layout, assigned)
+        yield _try_again(replace(assigned[slice_id], node=host), failed.get(slice_id))
     yield from _assign(homeless, snapshot, layout, assigned)
     current = [assigned[s] for s in layout.slices if s not in again and s not in homeless]
     yield from _deploy(current, nodes)
-    yield from _end_rewinds(current, nodes)
+    yield from _forgive(current, nodes)
     yield from _stop_strangers(nodes, assigned)
 
 
@@ -131,7 +132,7 @@ def _assign(
     for slice_id, node in place(slices, [node.name for node in able], hosts, layout).items():
         before = assigned.get(slice_id)
         generation = before.generation + 1 if before else 1
-        reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before else "")
+        reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before and before.node else "")
         # What had to be rewound still has to be.
         yield Assign(Assignment(slice_id, node, generation, before.rewind if before else None), reason)
 
@@ -144,12 +145,16 @@ def _deploy(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterat
             yield DeployReplica(assignment, f"{assignment.node} does not host {assignment.slice} yet")
 
 
-def _end_rewinds(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
-    """A slice that has made its damaged bag again need not go back to it a second time."""
+def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
+    """A damaged bag that was made again needs no rewind; failures before a success no longer count."""
     for assignment in assignments:
         for replica in nodes[assignment.node].replicas:
-            if assignment.rewind is not None and _matches(replica, assignment) and replica.epoch >= assignment.rewind:
-                yield Assign(replace(assignment, rewind=None), f"{assignment.slice} has made its bag again")
+            if not _matches(replica, assignment):
+                continue
+            rewind = assignment.rewind if assignment.rewind is not None and replica.epoch < assignment.rewind else None
+            relieved = replace(assignment, rewind=rewind, failures=0 if replica.steps.done else assignment.failures)
+            if relieved != assignment:
+                yield Assign(relieved, f"{assignment.slice} gets on again")
 
 
 def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[StopReplica]:
@@ -193,6 +198,15 @@ def _rewinds(failed: dict[SliceId, Failure]) -> dict[SliceId, int]:
 
 def _rewound(assignment: Assignment, epoch: int) -> Assignment:
     return replace(assignment, rewind=epoch if assignment.rewind is None else min(epoch, assignment.rewind))
+
+
+def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> str:
+    """First where it was, because its data is near; then elsewhere, because the node may be the reason."""
+    others = [node.name for node in snapshot.nodes if node.connected and node.ready and node.name != current.node]
+    if current.failures == 0 or not others:
+        return current.node
+    hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}
+    return place([current.slice], others, hosts, layout)[current.slice]
 
 
 def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:

@@ -138,6 +138,12 @@ def room_for(path: Path) -> Iterator[None]:
 
 def sweep(directory: Path) -> None:
     """Removes what a killed writer left unfinished; only where no other writer can be at work."""
-    for path in directory.rglob(f"{TEMPORARY}*"):
-        with suppress(FileNotFoundError):
-            path.unlink()
+    for path in walk(directory):
+        if path.name.startswith(TEMPORARY):
+            path.unlink(missing_ok=True)
+
+
+def walk(directory: Path) -> Iterator[Path]:
+    """All files below a directory; what others remove while we look is passed over."""
+    for parent, _, names in os.walk(directory):
+        yield from (Path(parent, name) for name in names)

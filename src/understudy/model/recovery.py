@@ -30,8 +30,8 @@ class Recovery:
     takes its state along.
     """
 
-    scheme: Scheme = Scheme.PASSIVE_REPLICATION
-    guarantee: Guarantee = Guarantee.PRECISE
+    scheme: str = Scheme.PASSIVE_REPLICATION
+    guarantee: str = Guarantee.PRECISE
     ship_every: int = 5
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
@@ -39,12 +39,10 @@ from understudy.stream import check, frames, session
 from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
+from understudy.stream.session import SparkSession
 from understudy.stream.sink import SinkReplica
 from understudy.stream.site import Site
 from understudy.stream.source import SourceReplica
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +52,7 @@ REPLICAS: dict[Kind, type[Replica]] = {
     Kind.SINK: SinkReplica,
 }
 MEASURE_EVERY_S = 1.0
+STOP_S = 3.0
 
 
 class Agent:
@@ -94,10 +93,20 @@ class Agent:
                 self._obey(message)
             except Exception:
                 logger.exception("could not obey %s", type(message).__name__)
-        for replica in list(self._replicas.values()):
-            replica.stop()
+                if self._spark is None:
+                    # A node without a session is of no use; whoever started it sees why.
+                    raise
+        self._stop_all()
         if self._spark is not None:
             self._spark.stop()
+
+    def _stop_all(self) -> None:
+        replicas = list(self._replicas.values())
+        for replica in replicas:
+            replica.stop()
+        deadline = time.monotonic() + STOP_S
+        for replica in replicas:
+            replica.join(max(0.0, deadline - time.monotonic()))
 
     def _obey(self, message: Any) -> None:
         match message:

@@ -14,6 +14,7 @@ from understudy.errors import InvalidInput, Unavailable
 from understudy.log.disk import sweep
 from understudy.model.faults import MANAGER, Fault, FaultKind
 from understudy.model.run import RunSpec
+from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home
@@ -44,7 +45,6 @@ class Launcher:
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
         self.port = self.port or _free_port()
-        self._check_targets()
         self._client = Client(f"http://{self.host}:{self.port}", self.home.token())
 
     def __enter__(self) -> Launcher:
@@ -103,33 +103,30 @@ class Launcher:
         at = time.time()
         if fault.kind is FaultKind.KILL:
             child.kill()
+            # A machine that dies takes its local disk along.
+            shutil.rmtree(self.home.nodes / fault.target, ignore_errors=True)
         else:
             child.freeze()
             self._thaws.append((at + fault.length_s, child))
         self._unsaid.append((fault, at))
 
     def _keep_alive(self, state: RunState | None) -> None:
-        """Brings a dead manager back; gives up if nodes die before the run has begun."""
+        """Brings a dead manager back; gives up if a process cannot even start, or if nobody is left to work."""
         if self._manager is not None and not self._manager.alive:
             if self._manager.process.returncode > 0:
                 raise Unavailable("the manager could not start", why=self._manager.tail(), fix="see the lines above")
             self._start_manager()
-        if state is None or not state.nodes:
-            for child in self._nodes.values():
-                if not child.alive and child.process.returncode > 0:
-                    raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
-
-    def _check_targets(self) -> None:
-        if self.spec.replace:
-            return
-        known = {MANAGER, *(f"node-{number + 1}" for number in range(self.spec.nodes))}
-        for fault in self.faults:
-            if fault.target not in known:
-                raise InvalidInput(
-                    f"--fault {fault.spec}: there is no {fault.target}",
-                    why=f"this run has {', '.join(sorted(known))}",
-                    fix="name one of them",
-                )
+        begun = state is not None and state.phase is Phase.RUNNING
+        for child in self._nodes.values():
+            if not begun and not child.alive and child.process.returncode > 0:
+                raise Unavailable(f"{child.name} could not start", why=child.tail(), fix="see the lines above")
+        joined = state is not None and any(node.connected for node in state.nodes)
+        if not self.spec.replace and not joined and not any(child.alive for child in self._nodes.values()):
+            raise Unavailable(
+                "no node is left",
+                why="all of them have ended",
+                fix="go on with --resume; with --replace, lost nodes are replaced",
+            )
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
@@ -155,6 +152,22 @@ class Launcher:
         if self._manager is not None:
             self._manager.kill()
         self._client.close()
+        # Only what was shipped counts from here on.
+        shutil.rmtree(self.home.nodes, ignore_errors=True)
+
+
+def check(nodes: int, replace: bool, port: int, faults: Sequence[Fault], host: str = "127.0.0.1") -> None:
+    """What can be known to go wrong before anything is written or started."""
+    known = {MANAGER, *(f"node-{number + 1}" for number in range(nodes))}
+    for fault in faults:
+        if fault.target not in known and not replace:
+            raise InvalidInput(
+                f"--fault {fault.spec}: there is no {fault.target}",
+                why=f"this run has {', '.join(sorted(known))}",
+                fix="name one of them",
+            )
+    if port:
+        _check_free(host, port)
 
 
 def prepare(home: Home, spec: RunSpec) -> None:
@@ -182,6 +195,17 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
         store.assign(assignment.__class__(assignment.slice, "", assignment.generation, assignment.rewind))
     store.close()
     return spec
+
+
+def _check_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise Unavailable(
+                f"port {port} cannot be used", why=str(error), fix="give another --port, or 0 for any free one"
+            ) from None
 
 
 def _free_port() -> int:

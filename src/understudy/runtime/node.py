@@ -21,11 +21,15 @@ def main() -> None:
     parser.add_argument("--domain", default="")
     parser.add_argument("--child", action="store_true", help="end when standard input closes")
     arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    configure_logging()
     if arguments.child:
         exit_with_parent()
     serve(arguments.url, arguments.name, arguments.master, arguments.domain, os.environ.pop("UNDERSTUDY_TOKEN", ""))
+
+
+def configure_logging() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
 def serve(url: str, name: str, master: str, domain: str, token: str) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,3 +87,18 @@ def _ask(executable: Path) -> Java | None:
     if len(values) < 2:
         return None
     return Java(Path(values["java.home"]), values["java.version"])
+
+
+def main() -> int:
+    """Say which Java nodes would use; `make` installs one when there is none."""
+    try:
+        java = find()
+    except Unavailable as missing:
+        sys.stderr.write(f"{missing}\n")
+        return 1
+    sys.stdout.write(f"understudy: Java {java.version} ({java.home})\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -36,13 +36,16 @@ def arguments(
 
 
 def _sharing(overlay: Overlay, archiving: Path | None) -> list[str]:
-    # Without the log options the JVM lists every class it leaves out, on standard output.
-    silent = ["-Xlog:disable", "-Xlog:all=error:stderr"]
+    # Else the JVM lists every class it leaves out, and every doubt about the archive, on standard output.
+    silent = "-Xlog:disable"
+    base = [str(overlay.base)] if overlay.base.exists() else []
     if archiving is not None:
-        return [*silent, f"-XX:ArchiveClassesAtExit={archiving}"]
+        below = [f"-XX:SharedArchiveFile={base[0]}"] if base else []
+        return [silent, *below, f"-XX:ArchiveClassesAtExit={archiving}"]
     if overlay.archive.exists():
         # auto: an archive that does not fit is ignored, never fatal.
-        return [*silent, "-Xshare:auto", f"-XX:SharedArchiveFile={overlay.archive}"]
+        files = os.pathsep.join([*base, str(overlay.archive)])
+        return [silent, "-Xshare:auto", f"-XX:SharedArchiveFile={files}"]
     return []
 
 

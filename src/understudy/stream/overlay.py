@@ -1,9 +1,9 @@
 """A Spark home of our own, made once per installed PySpark, Java and jar, and kept in the user's cache.
 
-It differs from the one inside PySpark in three ways. `bin/spark-submit` starts Java at once instead of asking
-another JVM how to. `python/lib` is empty, so Python workers import pyspark from site-packages (compiled) and not
-from a zip. Signed jars are there unsigned, because the JVM keeps classes of signed jars out of its shared archive,
-and one of them is the compiler that every first batch needs.
+It differs from the one inside PySpark in three ways. `bin/spark-submit` starts Java at once instead of
+asking another JVM how to. `python/lib` is empty, so Python workers import pyspark from site-packages
+(compiled) and not from a zip. Signed jars are there unsigned, because the JVM keeps classes of signed jars
+out of its shared archive, and one of them is the compiler that every first batch needs.
 """
 
 from __future__ import annotations
@@ -57,6 +57,11 @@ class Overlay:
     @property
     def archive(self) -> Path:
         return self.path / "classes.jsa"
+
+    @property
+    def base(self) -> Path:
+        """Java's own classes, for runtimes that come without an archive of them; else it does not exist."""
+        return self.path / "base.jsa"
 
 
 def cache(env: Mapping[str, str] | None = None) -> Path:
@@ -164,8 +169,7 @@ def _module_options(pyspark: Path, java: Java) -> list[str]:
             why=done.stderr.strip() or f"exit code {done.returncode}",
             fix="Point JAVA_HOME at a complete Java 17 or newer.",
         )
-    # The vector module serves only linear algebra, and asking for it prints a warning at every start.
-    return [option for option in done.stdout.split() if "incubator" not in option]
+    return done.stdout.splitlines()
 
 
 def remove_stale(root: Path, keep: Path) -> list[Path]:

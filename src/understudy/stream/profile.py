@@ -11,7 +11,7 @@ class Profile:
     jvm: tuple[str, ...]
     heap: str
     rocksdb: bool = True
-    """RocksDB with changelog checkpointing: its batches cost what they change; the HDFS-backed store's cost all keys."""
+    """RocksDB with changelog checkpointing: a batch costs what it changes, with the HDFS-backed store all keys."""
 
 
 # Deep plans overflow the default stack in the analyser, and a stream thread that dies of it dies silently.

@@ -166,7 +166,7 @@ class QueryReplica(Replica):
 
     @property
     def protected(self) -> bool:
-        return self.vertex.recovery.scheme is not Scheme.NONE
+        return self.vertex.recovery.scheme != Scheme.NONE
 
     def release(self) -> None:
         if self._query is not None:

@@ -51,8 +51,11 @@ class Replica(ABC):
         self._thread.start()
 
     def stop(self) -> None:
+        """Asks the replica to end; it gives back what it holds on its own thread, however long that takes."""
         self._stop.set()
-        self._thread.join()
+
+    def join(self, timeout_s: float) -> None:
+        self._thread.join(timeout_s)
 
     def status(self) -> ReplicaStatus:
         return self._status

@@ -16,30 +16,30 @@ if TYPE_CHECKING:
 
     from understudy.stream.profile import Profile
 
+__all__ = ["SparkSession", "start", "stop_jvm"]
+
 _held: list[int] = []
 
 
 def start(
-    name: str, master: str, profile: Profile, local_dir: Path, extra: Mapping[str, str] | None = None
-) -> SparkSession:
-    """Start the session of this process; a JVM that already runs here is used again, with its own options."""
-    return _start(name, master, profile, local_dir, extra or {}, archiving=None)
-
-
-def _start(
     name: str,
     master: str,
     profile: Profile,
     local_dir: Path,
-    extra: Mapping[str, str],
-    archiving: Path | None,
+    extra: Mapping[str, str] | None = None,
+    *,
+    archiving: Path | None = None,
 ) -> SparkSession:
+    """Start the session of this process; a JVM that already runs here is used again, with its own options.
+
+    With `archiving` the JVM writes there, when it ends, the classes it has loaded.
+    """
     local_dir = local_dir.resolve()
     found = java.find()
     home = overlay.prepare(found)
     if not _held:
         _held.append(overlay.hold(home))
-    chosen = settings(name, master, profile, local_dir, extra)
+    chosen = settings(name, master, profile, local_dir, extra or {})
     if not is_local(master):
         # Executors elsewhere need the file system class as well.
         chosen["spark.jars"] = ",".join(filter(None, [chosen.get("spark.jars"), str(overlay.JAR)]))

@@ -13,6 +13,7 @@ whatever a zombie ships or recycles, the two newest markers are whole.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
@@ -22,10 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from understudy.errors import Unavailable
-from understudy.log.disk import TEMPORARY, Disk
+from understudy.log.disk import TEMPORARY, Disk, walk
 from understudy.model.names import SliceId
 
 KEPT = 2
+SNAPSHOTS = (".zip", ".snapshot")
+STATE = (".changelog", ".delta", *SNAPSHOTS)
+PLACE = "<<the checkpoint>>"
+"""Stands in stored metadata for the directory of the checkpoint: Spark writes down full paths of state schemas."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class Store:
         try:
             stat = path.stat()
             entry = self._reuse(shipped.seen.get(name), (stat.st_mtime_ns, stat.st_size), f"files/{folder}/{name}")
-            content = path.read_bytes() if entry is None else b""
+            content = _swap(name, path.read_bytes(), str(local), PLACE) if entry is None else b""
         except FileNotFoundError:
             return None
         if entry is None:
@@ -122,10 +127,10 @@ class Store:
     def acknowledged(self) -> int:
         """The epoch up to which this slice never needs its input again."""
         kept = self.markers()[:KEPT]
-        return kept[-1].epoch if len(kept) == KEPT else -1
+        return min(marker.epoch for marker in kept) if len(kept) == KEPT else -1
 
     def markers(self) -> list[Marker]:
-        """The complete checkpoints, newest first."""
+        """The complete checkpoints, newest first, whoever shipped them: two replicas at one epoch have one state."""
         found = [marker for _, marker in self._read_markers() if marker is not None]
         return sorted(found, key=lambda marker: (marker.epoch, marker.generation), reverse=True)
 
@@ -138,9 +143,11 @@ class Store:
     def restore(self, local: Path, before: int | None) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
 
-        A damaged one is passed over for the one before it. None means: start from the first epoch.
+        A damaged one is passed over for the one before it. None means: start from the first epoch, which is possible
+        as long as nothing was acknowledged.
         """
-        damage = [f"{path.name} is damaged" for path, marker in self._read_markers() if marker is None]
+        read = list(self._read_markers())
+        damage = [f"{path.name} is damaged" for path, marker in read if marker is None]
         for marker in self.markers():
             if before is not None and marker.epoch >= before:
                 continue
@@ -149,7 +156,7 @@ class Store:
             if reason is None:
                 return marker, shipped
             damage.append(f"epoch {marker.epoch}: {reason}")
-        if damage:
+        if damage and len(read) >= KEPT:
             raise Unavailable(
                 f"no shipped checkpoint of {self._slice} can be read",
                 why="; ".join(damage),
@@ -173,7 +180,7 @@ class Store:
             if len(content) != entry.size or zlib.crc32(content) != entry.crc:
                 return f"{entry.stored} is damaged"
             target = local / entry.name
-            self._disk.replace(target, [content])
+            self._disk.replace(target, [_swap(entry.name, content, PLACE, str(local))])
             stat = target.stat()
             shipped.seen[entry.name] = (stat.st_mtime_ns, stat.st_size, entry)
         return None
@@ -187,7 +194,7 @@ class Store:
         if len(kept) < KEPT:
             return
         needed = {entry.stored for marker in kept for entry in marker.files}
-        for folder in self._folders(below=kept[-1].epoch):
+        for folder in self._folders(below=min(marker.epoch for marker in kept)):
             _remove_files(folder, keep={self._root / stored for stored in needed})
 
     def _folders(self, below: int) -> Iterator[Path]:
@@ -230,12 +237,27 @@ def committed(directory: Path) -> Checkpoint | None:
 
 def _files(checkpoint: Checkpoint) -> Iterable[Path]:
     local = checkpoint.directory
-    state = [path for path in sorted((local / "state").rglob("*")) if _finished(path)]
+    state = _needed(walk(local / "state"), checkpoint.batch + 1)
     offsets, commits = (
         [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= checkpoint.batch]
         for kind in ("offsets", "commits")
     )
     return [local / "metadata", *state, *offsets, *commits]
+
+
+def _swap(name: str, content: bytes, old: str, new: str) -> bytes:
+    return content.replace(old.encode(), new.encode()) if "/_metadata/" in name else content
+
+
+def _needed(state: Iterable[Path], version: int) -> list[Path]:
+    """Leaves out what a restore would not read: versions before the newest snapshot, and after this one."""
+    found = [path for path in sorted(state) if _finished(path)]
+    versions = {path: int(path.stem) for path in found if path.suffix in STATE and path.stem.isdigit()}
+    start: dict[Path, int] = {}
+    for path, number in versions.items():
+        if path.suffix in SNAPSHOTS and number <= version:
+            start[path.parent] = max(number, start.get(path.parent, 0))
+    return [path for path in found if path not in versions or start.get(path.parent, 0) <= versions[path] <= version]
 
 
 def _essential(checkpoint: Checkpoint) -> set[str]:
@@ -249,15 +271,13 @@ def _numbered(directory: Path) -> list[int]:
 
 
 def _finished(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith((".", TEMPORARY)) and not path.name.endswith(".tmp")
+    return not path.name.startswith((".", TEMPORARY)) and not path.name.endswith(".tmp")
 
 
 def _remove_files(folder: Path, keep: set[Path]) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        if path.is_dir():
-            with suppress(OSError):
-                path.rmdir()
-        elif path not in keep:
+    for path in walk(folder):
+        if path not in keep:
             path.unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
+    for directory, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            Path(directory).rmdir()

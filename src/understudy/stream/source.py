@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from understudy.log import bag
 from understudy.model import schema
+from understudy.model.names import SliceId
 from understudy.sources.interface import EndOfSource, Position, SourceReader
 from understudy.stream.replica import Replica
 
@@ -62,10 +63,12 @@ class SourceReplica(Replica):
             return None
         if not self.source.recorded:
             return reader.cut(epoch, None)
-        known = self.site.log.recorded(self.slice, epoch)
+        # All slices share the cuts of the first: a row must fall into the same epoch for each of them.
+        shared = SliceId(self.slice.operator, 0)
+        known = self.site.log.recorded(shared, epoch)
         if known is not None:
             return known
-        return self.site.log.record(self.slice, epoch, reader.cut(epoch, self._position(reader, epoch - 1)))
+        return self.site.log.record(shared, epoch, reader.cut(epoch, self._position(reader, epoch - 1)))
 
     def release(self) -> None:
         if self._reader is not None:

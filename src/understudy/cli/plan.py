@@ -1,0 +1,70 @@
+"""`understudy plan`: which tasks get an active replica."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from understudy.cli.problems import load_problem
+
+if TYPE_CHECKING:
+    from understudy.planning.replication.plan import ReplicationPlan
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="A problem (.json, .yaml) or an application (.py).")],
+    budget: Annotated[int, typer.Option("--budget", "-b", help="Number of replicas.")],
+    algorithm: Annotated[str, typer.Option(help="exact, dynamic, structure-aware, greedy or random.")] = "exact",
+    metric: Annotated[str, typer.Option(help="fidelity or completeness.")] = "fidelity",
+    time_limit: Annotated[float, typer.Option(help="Seconds after which the best known plan is given.")] = 60.0,
+    rates: Annotated[
+        Path | None,
+        typer.Option(help="For an application: JSON that maps a slice such as counts[1] to its rate."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For random.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Choose the tasks to replicate so that most of the output survives when everything fails at once."""
+    from understudy.planning.replication.metrics import parse_metric
+    from understudy.planning.replication.plan import PlanRequest
+    from understudy.planning.replication.registry import planner
+
+    request = PlanRequest(load_problem(file, rates), budget, parse_metric(metric), time_limit, seed)
+    chosen = planner(algorithm)
+    console = Console(highlight=False)
+    if as_json:
+        typer.echo(json.dumps(chosen(request).to_data()))
+        return
+    with console.status(f"planning with {algorithm}"):
+        result = chosen(request)
+    _show(console, result, request.problem.task_count)
+
+
+def _show(console: Console, result: ReplicationPlan, tasks: int) -> None:
+    table = Table(title=f"{result.algorithm}: {len(result.replicas)} replicas for {tasks} tasks", show_header=False)
+    gap = (result.upper_bound - result.value) / result.value if result.value else None
+    for name, text in (
+        ("status", str(result.status)),
+        ("output fidelity", f"{result.output_fidelity:.6f}"),
+        ("internal completeness", f"{result.internal_completeness:.6f}"),
+        (f"no plan has a {result.metric} above", f"{result.upper_bound:.6f}"),
+        ("gap", "unknown" if gap is None else f"{gap:.2%}"),
+        ("time", f"{result.seconds:.2f} s"),
+        ("replicas", _grouped(result.replicas)),
+    ):
+        table.add_row(name, text)
+    console.print(table)
+
+
+def _grouped(replicas: tuple[str, ...]) -> str:
+    """O1[0], O1[2], O3[1] as one line per operator."""
+    lines: dict[str, list[str]] = {}
+    for name in replicas:
+        operator, index = name[:-1].rsplit("[", 1)
+        lines.setdefault(operator, []).append(index)
+    return "\n".join(f"{operator}: {' '.join(indices)}" for operator, indices in lines.items()) or "none"

@@ -1,0 +1,49 @@
+"""Where the copies go: names and functions; never two copies of an operator in one domain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from understudy.errors import InvalidInput
+from understudy.planning.availability.placement import coloured, first_fit, interleaved
+from understudy.planning.availability.placement.cluster import Cluster, Host, cluster_of, uniform_cluster
+from understudy.planning.availability.placement.placed import Copies, Placed, Placer, Unplaced
+
+if TYPE_CHECKING:
+    from understudy.planning.availability.workload import Floats, Ints, Workload
+
+PLACEMENT: dict[str, Placer] = {
+    "first-fit": first_fit.place,
+    "coloured": coloured.place,
+    "interleaved": interleaved.place,
+}
+
+__all__ = [
+    "PLACEMENT",
+    "Cluster",
+    "Copies",
+    "Host",
+    "Placed",
+    "Placer",
+    "Unplaced",
+    "cluster_of",
+    "place",
+    "uniform_cluster",
+]
+
+
+def place(
+    name: str,
+    workload: Workload,
+    cluster: Cluster,
+    primary: tuple[int, ...],
+    levels: Ints,
+    importance: Floats,
+) -> Placed:
+    if name not in PLACEMENT:
+        raise InvalidInput(
+            f"no placement is called {name!r}",
+            why="placements are found by name",
+            fix=f"choose one of: {', '.join(PLACEMENT)}",
+        )
+    return PLACEMENT[name](workload, cluster, primary, levels, importance)

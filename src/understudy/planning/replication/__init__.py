@@ -1,0 +1,1 @@
+"""Which tasks get an active replica when everything can fail at once (seed 003)."""

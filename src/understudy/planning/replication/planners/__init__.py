@@ -1,0 +1,1 @@
+"""One file per planner; `registry` finds them by name."""

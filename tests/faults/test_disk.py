@@ -1,0 +1,71 @@
+"""A disk that fills up, and one that must not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from understudy.log.disk import walk
+from understudy.model.view import RunState
+from understudy.testing.cluster import run
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+APP = Path(__file__).parents[1] / "apps" / "sums.py"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+        pytest.skip("a small file system needs the right to mount one")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_full_disk_ends_the_run_with_a_reason_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
+    # Nothing is shipped, so nothing is trimmed, and the bags fill the disk after a few epochs.
+    settings = {"rows": "200000", "ship_every": "100"}
+    options = {"nodes": 1, "epochs": 14, "settings": settings}
+    expected = run(APP, tmp_path / "roomy", **options)  # type: ignore[arg-type]
+
+    home = small_disk / "home"
+    report = run(APP, home, **options)  # type: ignore[arg-type]
+    assert report.verdict == "failed"
+    assert report.failure is not None
+    assert "space" in report.failure.what + report.failure.why or "full" in report.failure.why
+    assert "--resume" in report.failure.fix
+
+    subprocess.run(["mount", "-o", "remount,size=512m", str(small_disk)], check=True)
+    resumed = run(APP, home, resume=True, **options)  # type: ignore[arg-type]
+    assert resumed.verdict == "exact"
+    assert resumed.sinks["out"].digest == expected.sinks["out"].digest
+
+
+def test_the_home_directory_stays_small(tmp_path: Path) -> None:
+    """At a small scale; benchmarks/soak.py does it for hours and watches memory too."""
+    sizes: dict[int, tuple[int, int]] = {}
+
+    def watch(state: RunState) -> None:
+        files = [path for part in ("log", "checkpoints") for path in walk(tmp_path / part)]
+        sizes[state.epoch] = (len(files), sum(_size(path) for path in files))
+
+    report = run(APP, tmp_path, nodes=1, epochs=160, watch=watch)
+    assert report.verdict == "exact", report.failure
+    early = max(value for epoch, value in sizes.items() if 60 <= epoch <= 100)
+    late = max(value for epoch, value in sizes.items() if 120 <= epoch <= 160)
+    assert late[0] <= early[0] * 1.3, "files pile up"
+    assert late[1] <= early[1] * 1.3, "bytes pile up"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
