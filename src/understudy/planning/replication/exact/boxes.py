@@ -110,8 +110,10 @@ class BoxSearch:
         return wide and cut.excess > 0.2 * (bound - self._best.value)
 
     def _solved(self, boxes: dict[int, Box], *, integer: bool) -> Solution:
-        floor = self._best.value + slack(self._best.value) / 2
-        programme = self._model.programme(self._budget, boxes, at_least=max(floor, self._enough), integer=integer)
+        floor = 0.0  # a programme without products is solved once, and faster without being told what to beat
+        if self._model.bilinear:
+            floor = max(self._best.value + slack(self._best.value) / 2, self._enough)
+        programme = self._model.programme(self._budget, boxes, at_least=floor, integer=integer)
         return maximise(programme, seconds=self._deadline.left(), gap=slack(self._best.value) / 4)
 
     def _propose(self, tasks: int) -> None:

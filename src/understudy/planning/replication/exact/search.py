@@ -45,10 +45,12 @@ def best_plan(
     known = _start(metrics, budget, metric, deadline)
     quick = BoundBook(algebra, budget).of_term(term, budget)
     best = Answer(known, metrics.value(metrics.alive(bits(known)), metric), min(quick, 1.0))
-    product = _Product(metrics, budget, metric, effort)
+    # Without products, curves of entangled parts only stand in the way of the programme's own cuts.
+    product = _Product(metrics, budget, metric, 0)
     if product.has_products and effort:
+        product = _Product(metrics, budget, metric, effort)
         # Products of sums make weak programmes: let cases try first, most of the time if there are few tasks.
-        share = deadline.left() * (0.8 if count <= _SMALL else 0.2)
+        share = deadline.left() * (0.8 if count <= _SMALL else 0.02)
         best = search_cases(algebra, term, budget, best, Deadline(share))
     if best.bound > best.value + slack(best.value):
         tasks, bound = product.solve(best.tasks, deadline)
@@ -60,8 +62,8 @@ def _start(metrics: Metrics, budget: int, metric: Metric, deadline: Deadline) ->
     """The better of two quick plans; nobody who plans with the seed's algorithm gets more than with ours."""
     plans = [good_plan(metrics, budget, metric, deadline)]
     request = PlanRequest(metrics.problem, budget, metric)
-    if budget >= len(metrics.problem.operators):
-        grown = structure_aware.grow(request, metrics, Deadline(min(deadline.left() / 5, 5.0)))
+    if metrics.problem.task_count <= _SMALL and budget >= len(metrics.problem.operators):
+        grown = structure_aware.grow(request, metrics, Deadline(deadline.left() / 10))
         plans.append(improved(metrics, metrics.alive(grown), budget, metric, deadline))
     best = max(plans, key=lambda alive: metrics.value(alive, metric))
     return sum(1 << int(i) for i in np.flatnonzero(best))
