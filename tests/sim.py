@@ -142,6 +142,9 @@ class Node:
         if not self.begun or (current is not None and current.deploy.generation >= deploy.generation):
             return
         bags, kind = self.cluster.bags, self.cluster.layout[slice_id.operator].kind
+        if deploy.rewind is not None:
+            bags.there.get(slice_id, set()).discard(deploy.rewind)
+            bags.damaged.discard((slice_id, deploy.rewind))
         first = deploy.resume_at
         if kind is Kind.SOURCE:
             first = bags.first_missing(slice_id)
@@ -160,10 +163,7 @@ class Node:
             return
         for one in upstream:
             if (one, epoch) in bags.damaged:
-                if not self.cluster.listens_to(self, hosted):
-                    return
                 hosted.change(state=State.FAILED, failure=failure(damaged=(str(one), epoch)))
-                self.cluster.to_set_aside.append((one, epoch))
                 return
         if self.cluster.layout[slice_id.operator].kind is Kind.SINK:
             fresh = (slice_id.operator, epoch) not in self.cluster.written
@@ -194,10 +194,8 @@ class Cluster:
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.bags = Bags()
         self.written: set[tuple[str, int]] = set()
-        self.to_set_aside: list[tuple[SliceId, int]] = []
         self.generations: dict[SliceId, int] = {}
         self.started = 0
-        self.unheard = False
         self.manager = self._manage()
         self.nodes: dict[str, Node] = {}
         for _ in range(nodes):
@@ -250,27 +248,12 @@ class Cluster:
         if newest >= 0:
             self.bags.damaged.add((slice_id, newest))
 
-    def listens_to(self, node: Node, hosted: Hosted) -> bool:
-        """Whether the manager will hear what happens to this replica in this step.
-
-        Readers that set a bag aside and die before they can say so are left out unless `unheard` is set: see the test
-        of that name.
-        """
-        if self.unheard:
-            return True
-        known = any(view.name == node.name and view.connected for view in self.manager.state().nodes)
-        return known and node.send is not None and hosted.deploy.generation == self.generations[hosted.slice]
-
     # -- time
 
     def step(self) -> tuple[Instruction, ...]:
         self.now += BEAT_S
         for node in list(self.nodes.values()):
             node.step()
-        for slice_id, epoch in self.to_set_aside:
-            self.bags.there[slice_id].discard(epoch)
-            self.bags.damaged.discard((slice_id, epoch))
-        self.to_set_aside.clear()
         instructions = self.manager.tick()
         self._check(instructions)
         return instructions

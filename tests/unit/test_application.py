@@ -51,7 +51,7 @@ def write(tmp_path: Path, text: str, name: str = "my_app.py") -> Path:
 def test_a_file_with_one_topology_is_an_application(tmp_path: Path) -> None:
     found = load(write(tmp_path, APP + "same = app\n"), {"slices": "3"})
     assert (found.name, found.sources[0].slices) == ("app", 3)
-    assert found.operators[0].function.__module__ == "my_app"
+    assert found.operators[0].function.__module__ == "application_my_app"
 
 
 def test_files_beside_it_can_be_imported(tmp_path: Path) -> None:

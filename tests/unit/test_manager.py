@@ -202,17 +202,15 @@ def test_a_restart_at_any_tick_of_a_recovery_changes_nothing_in_the_end(tmp_path
         assert cluster.manager.report().verdict == "exact"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="the bag is gone and nobody knows that it was damaged")
-def test_a_damaged_bag_that_was_set_aside_unheard_is_made_again(cluster: Cluster) -> None:
-    """The reader takes the bag away before anybody knows; if it dies then, its successor waits for ever."""
-    cluster.unheard = True
+def test_a_damaged_bag_is_made_again_even_if_its_finder_dies_unheard(cluster: Cluster) -> None:
     hosts = {slice_id: found[0][0] for slice_id, found in cluster.hosts().items()}
     pairs = [(SliceId("lines", n), SliceId("words", n)) for n in range(2)]
     source, reader = next((source, hosts[words]) for source, words in pairs if hosts[source] != hosts[words])
     cluster.cut_off(reader)
     cluster.bags.damaged.add((source, cluster.bags.newest(source) + 1))
-    cluster.until(lambda: not cluster.bags.damaged)
+    cluster.steps(2)
     cluster.kill(reader)
+    cluster.until(lambda: not cluster.bags.damaged)
     cluster.until(cluster.settled)
     delivered = cluster.delivered
     cluster.until(lambda: cluster.delivered > delivered + 10)

@@ -91,7 +91,7 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
         yield _try_again(replace(assigned[slice_id], node=host), failed.get(slice_id))
     yield from _assign(homeless, snapshot, layout, assigned)
     current = [assigned[s] for s in layout.slices if s not in again and s not in homeless]
-    yield from _deploy(current, nodes)
+    yield from _deploy(current, nodes, assigned)
     yield from _forgive(current, nodes)
     yield from _stop_strangers(nodes, assigned)
 
@@ -134,14 +134,21 @@ def _assign(
         generation = before.generation + 1 if before else 1
         reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before and before.node else "")
         # What had to be rewound still has to be.
-        yield Assign(Assignment(slice_id, node, generation, before.rewind if before else None), reason)
+        waits_for = before.waits_for if before else None
+        yield Assign(
+            Assignment(slice_id, node, generation, before.rewind if before else None, waits_for=waits_for), reason
+        )
 
 
-def _deploy(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[DeployReplica]:
+def _deploy(
+    assignments: list[Assignment], nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]
+) -> Iterator[DeployReplica]:
     for assignment in assignments:
         node = nodes[assignment.node]
         there = any(_matches(replica, assignment) for replica in node.replicas)
-        if node.connected and node.ready and not there:
+        awaited = assigned.get(assignment.waits_for) if assignment.waits_for else None
+        held = awaited is not None and awaited.rewind is not None
+        if node.connected and node.ready and not there and not held:
             yield DeployReplica(assignment, f"{assignment.node} does not host {assignment.slice} yet")
 
 
@@ -152,7 +159,9 @@ def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Itera
             if not _matches(replica, assignment):
                 continue
             rewind = assignment.rewind if assignment.rewind is not None and replica.epoch < assignment.rewind else None
-            relieved = replace(assignment, rewind=rewind, failures=0 if replica.steps.done else assignment.failures)
+            relieved = replace(assignment, rewind=rewind)
+            if replica.steps.done:
+                relieved = replace(relieved, failures=0, waits_for=None)
             if relieved != assignment:
                 yield Assign(relieved, f"{assignment.slice} gets on again")
 
@@ -215,7 +224,8 @@ def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
     if failure is None:
         return Assign(again, f"{again.slice} makes its damaged bag of epoch {again.rewind} again")
     reason = f"{again.slice} failed and is tried again: {failure.what}"
-    return Assign(replace(again, failures=again.failures + 1), reason)
+    awaited = SliceId.parse(failure.damaged[0]) if failure.damaged else None
+    return Assign(replace(again, failures=again.failures + 1, waits_for=awaited), reason)
 
 
 def _matches(replica: ReplicaStatus, assignment: Assignment) -> bool:

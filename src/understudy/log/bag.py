@@ -1,7 +1,7 @@
 """A bag on disk: a header that anyone can read, then Arrow streams, each with its checksum.
 
     USBAG1 <length of the header> <checksum of the header>\n
-    {"slice": "counts[0]", "epoch": 12, "rows": 900, "digest": "…", "sections": {"word/2": [[segment, …], …]}}
+    {"slice": "counts[0]", "epoch": 12, "rows": 900, "digest": "…", "sections": {"[word]/2": [[segment, …], …]}}
     <Arrow stream> <Arrow stream> …
 
 A section is one division of the rows among reading slices: for each part a list of segments. Offsets count from the end

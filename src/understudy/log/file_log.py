@@ -76,9 +76,6 @@ class FileLog:
     def newest(self, slice_id: SliceId) -> int:
         return max(self._epochs(slice_id), default=-1)
 
-    def oldest(self, slice_id: SliceId) -> int | None:
-        return min(self._epochs(slice_id), default=None)
-
     def first_missing(self, slice_id: SliceId) -> int:
         epochs = self._epochs(slice_id)
         expected = min(epochs, default=0)
@@ -97,12 +94,19 @@ class FileLog:
             self._unsettled[slice_id].difference_update(settled)
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
-        if epoch > self._acknowledged(reader, upstream):
+        if epoch > self.acknowledged(reader, upstream):
             self._disk.replace(self._ack(reader, upstream), [str(epoch).encode()])
+
+    def acknowledged(self, reader: SliceId, upstream: SliceId) -> int:
+        try:
+            return int(self._ack(reader, upstream).read_bytes())
+        except (FileNotFoundError, ValueError):
+            # A power cut may leave the file empty; asking for more than needed is the safe side.
+            return -1
 
     def trim(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
         newest = self.newest(slice_id)
-        floor = min((self._acknowledged(reader, slice_id) for reader in readers), default=newest)
+        floor = min((self.acknowledged(reader, slice_id) for reader in readers), default=newest)
         last = -1
         for epoch in sorted(self._epochs(slice_id)):
             # The newest one stays: it says how far this slice has come.
@@ -139,13 +143,6 @@ class FileLog:
 
     def _cut(self, slice_id: SliceId, epoch: int) -> Path:
         return self._directory(slice_id) / "cuts" / f"{epoch:010d}"
-
-    def _acknowledged(self, reader: SliceId, upstream: SliceId) -> int:
-        try:
-            return int(self._ack(reader, upstream).read_bytes())
-        except (FileNotFoundError, ValueError):
-            # A power cut may leave the file empty; asking for more than needed is the safe side.
-            return -1
 
     def _epochs(self, slice_id: SliceId) -> set[int]:
         directory = self._directory(slice_id)

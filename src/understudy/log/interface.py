@@ -60,8 +60,8 @@ class Log(Protocol):
         """The newest published epoch, -1 if there is none; never lost by trimming."""
         ...
 
-    def oldest(self, slice_id: SliceId) -> int | None:
-        """The oldest epoch that is still there."""
+    def acknowledged(self, reader: SliceId, upstream: SliceId) -> int:
+        """The newest epoch this reader has acknowledged, -1 if none: it may be trimmed, and those before it."""
         ...
 
     def first_missing(self, slice_id: SliceId) -> int:

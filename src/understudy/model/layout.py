@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -29,7 +30,7 @@ class Split:
 
     @property
     def label(self) -> str:
-        return f"{','.join(self.key)}/{self.slices}"
+        return f"{json.dumps(self.key)}/{self.slices}"
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class Assignment:
     generation: int
     rewind: int | None = None
     failures: int = 0
+    waits_for: SliceId | None = None
+    """A slice that has to make a bag again before this one can read on."""
 
 
 @dataclass(frozen=True)

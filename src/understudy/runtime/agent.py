@@ -144,6 +144,12 @@ class Agent:
         except UnderstudyError as error:
             logger.exception("the check found a mistake")
             return Checked(failure=Failure(what=error.what, why=error.why, fix=error.fix, final=True))
+        except Exception as error:
+            logger.exception("the check broke")
+            what = f"the topology could not be checked: {type(error).__name__}"
+            return Checked(
+                failure=Failure(what=what, why=str(error)[:500], fix=f"see the log of {self.name}", final=True)
+            )
 
     def _begin(self, begin: Begin) -> None:
         if self._site is not None or self._welcome is None or self._topology is None or self._spark is None:

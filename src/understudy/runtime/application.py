@@ -35,7 +35,8 @@ def import_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise InvalidInput(f"{path} is not there", why="an application is a Python file", fix="check the path")
     path = path.resolve()
-    name = path.stem if path.stem.isidentifier() else "application"
+    # A name of its own: a file called json.py must not replace the library.
+    name = f"application_{path.stem}"
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(name, path)

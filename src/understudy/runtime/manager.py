@@ -290,7 +290,8 @@ class Manager:
             cause = self._lost.get(before.node) if before else None
             fields = {"slice": str(new.slice), "node": new.node, "generation": new.generation}
             self.note("assigned", instruction.reason, fields, cause)
-        self._deploy(new)
+        if new.waits_for is None:
+            self._deploy(new)
 
     @_enact.register
     def _(self, instruction: DeployReplica) -> None:

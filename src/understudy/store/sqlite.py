@@ -16,7 +16,8 @@ from understudy.model.snapshot import Assignment
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS assignments (
-    slice TEXT PRIMARY KEY, node TEXT NOT NULL, generation INTEGER NOT NULL, rewind INTEGER, failures INTEGER NOT NULL);
+    slice TEXT PRIMARY KEY, node TEXT NOT NULL, generation INTEGER NOT NULL, rewind INTEGER, failures INTEGER NOT NULL,
+    waits_for TEXT);
 CREATE TABLE IF NOT EXISTS receipts (
     sink TEXT NOT NULL, epoch INTEGER NOT NULL, rows INTEGER NOT NULL, digest TEXT NOT NULL, at REAL NOT NULL,
     fresh INTEGER NOT NULL, duplicates INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (sink, epoch));
@@ -49,13 +50,23 @@ class SqliteStore:
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
 
     def assignments(self) -> tuple[Assignment, ...]:
-        rows = self._database.execute("SELECT slice, node, generation, rewind, failures FROM assignments")
-        return tuple(Assignment(SliceId.parse(name), *rest) for name, *rest in rows)
+        rows = self._database.execute("SELECT slice, node, generation, rewind, failures, waits_for FROM assignments")
+        return tuple(
+            Assignment(SliceId.parse(name), node, generation, rewind, failures, awaited and SliceId.parse(awaited))
+            for name, node, generation, rewind, failures, awaited in rows
+        )
 
     def assign(self, assignment: Assignment) -> None:
         self._database.execute(
-            "INSERT OR REPLACE INTO assignments VALUES (?, ?, ?, ?, ?)",
-            (str(assignment.slice), assignment.node, assignment.generation, assignment.rewind, assignment.failures),
+            "INSERT OR REPLACE INTO assignments VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                str(assignment.slice),
+                assignment.node,
+                assignment.generation,
+                assignment.rewind,
+                assignment.failures,
+                str(assignment.waits_for) if assignment.waits_for else None,
+            ),
         )
 
     def receive(self, receipts: Iterable[Receipt]) -> None:

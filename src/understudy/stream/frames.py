@@ -20,10 +20,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from understudy.errors import Unavailable
 from understudy.log.interface import Stored
 from understudy.model.layout import Channel
-from understudy.model.names import SliceId
 from understudy.model.topology import OutputMode, Topology
 
 FORMAT = "org.understudy.EpochSource"
@@ -124,11 +122,3 @@ def strict_lines(
             lines.append(f"{number}\t{file.tell()}\t{content.size}\t{rows.num_rows}\t{crc}\t{path}")
             file.write(content)
     return lines
-
-
-def too_late(reader: SliceId, upstream: SliceId, epoch: int, oldest: int) -> Unavailable:
-    return Unavailable(
-        f"{reader} needs epoch {epoch} of {upstream}, which is gone",
-        why=f"the oldest epoch still in the log is {oldest}, and no checkpoint of {reader} is newer than {epoch - 1}",
-        fix="restore the home directory from a backup, or run again in a new --home",
-    )

@@ -20,7 +20,7 @@ from understudy.model.messages import Deploy, State
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.stream import frames
-from understudy.stream.replica import Replica, Stopped
+from understudy.stream.replica import InputGone, Replica, Stopped
 from understudy.stream.shipper import Shipper
 from understudy.stream.sink import damage
 from understudy.stream.site import Site
@@ -49,6 +49,7 @@ class QueryReplica(Replica):
 
     def work(self) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
+        self.set_aside()
         with self.step("read_checkpoint"):
             start = self._shipper.restore()
         with self.step("deploy"):
@@ -112,14 +113,12 @@ class QueryReplica(Replica):
         return stored
 
     def _report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
-        self.site.log.set_aside(upstream, epoch)
         self.update(state=State.FAILED, failure=damage(error, str(upstream), epoch))
 
     def _check_trimmed(self, epoch: int) -> None:
         for channel in self.channels:
-            oldest = self.site.log.oldest(channel.upstream)
-            if oldest is not None and oldest > epoch:
-                raise frames.too_late(self.slice, channel.upstream, epoch, oldest)
+            if self.site.log.acknowledged(self.slice, channel.upstream) >= epoch:
+                raise InputGone(self.slice, channel.upstream, epoch)
 
     def _batch(self, frame: DataFrame, _: int) -> None:
         """One micro-batch: its rows become the bag of the epoch. Spark commits only after this returns."""

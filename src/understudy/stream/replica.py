@@ -24,6 +24,17 @@ class Stopped(Exception):
     """The replica was told to stop while it waited."""
 
 
+class InputGone(UnderstudyError):
+    """A reader needs what it has acknowledged. Another replica of it may have shipped meanwhile: then a retry helps."""
+
+    def __init__(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
+        super().__init__(
+            f"{reader} needs epoch {epoch} of {upstream}, which is gone",
+            why=f"it was trimmed, and no readable checkpoint of {reader} is that new",
+            fix="restore the home directory from a backup, or run again in a new --home",
+        )
+
+
 class Replica(ABC):
     def __init__(self, site: Site, deploy: Deploy) -> None:
         self.site = site
@@ -84,6 +95,11 @@ class Replica(ABC):
     def pause(self, seconds: float) -> None:
         if self._stop.wait(max(0.0, seconds)):
             raise Stopped
+
+    def set_aside(self) -> None:
+        """Takes the damaged bag away for which this slice was told to rewind; it is made again from here on."""
+        if self.deploy.rewind is not None:
+            self.site.log.set_aside(self.slice, self.deploy.rewind)
 
     def await_goal(self, epoch: int) -> None:
         """Waits while there is nothing left to do; a later goal, or a stop, ends it."""

@@ -64,7 +64,6 @@ class SinkReplica(Replica):
                     raise RuntimeError(f"{channel.upstream} lost its bag of epoch {epoch}")
                 tables.append(stored.rows(channel, self.schema))
             except DamagedBag as error:
-                self.site.log.set_aside(channel.upstream, epoch)
                 self.update(state=State.FAILED, failure=damage(error, str(channel.upstream), epoch))
                 raise
         return pa.concat_tables(tables)

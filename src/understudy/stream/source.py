@@ -26,6 +26,7 @@ class SourceReplica(Replica):
         with self.step("deploy"):
             reader = self.source.open(self.slice.index, self.vertex.slices, self.site.topology.epoch_s)
             self._reader = reader
+        self.set_aside()
         first = self.site.log.first_missing(self.slice)
         epoch = first if self.deploy.rewind is None else min(first, self.deploy.rewind)
         self.wired(0.0)
