@@ -7,7 +7,6 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any
@@ -46,9 +45,10 @@ from understudy.model.messages import (
     Welcome,
 )
 from understudy.model.run import Frozen, Rhythm, RunSpec
-from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
+from understudy.model.snapshot import Assignment, Phase, Snapshot
 from understudy.model.topology import Topology
-from understudy.model.view import NodeState, RunState
+from understudy.model.view import RunState
+from understudy.runtime.connection import Connection
 from understudy.runtime.ledger import Ledger
 from understudy.store.interface import StateStore
 
@@ -56,18 +56,6 @@ logger = logging.getLogger(__name__)
 
 GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
-
-
-@dataclass
-class Connection:
-    """A node as far as the manager knows it. `send` is None while it is not connected."""
-
-    name: str
-    heard_at: float
-    send: Callable[[Frozen], None] | None = None
-    hello: Hello | None = None
-    beat: Heartbeat = field(default_factory=lambda: Heartbeat(ready=False))
-    begun: bool = False
 
 
 class Manager:
@@ -224,17 +212,8 @@ class Manager:
 
     def _snapshot(self) -> Snapshot:
         now = self._clock()
-        nodes = tuple(
-            NodeView(
-                name=c.name,
-                connected=c.send is not None,
-                ready=c.beat.ready and c.begun if self._phase is Phase.RUNNING else c.beat.ready,
-                silent_s=now - c.heard_at,
-                replicas=c.beat.replicas,
-                domain=c.hello.domain if c.hello else "",
-            )
-            for c in self._connections.values()
-        )
+        running = self._phase is Phase.RUNNING
+        nodes = tuple(connection.view(now, running) for connection in self._connections.values())
         since = self._store.fact("running_since") if self._phase is Phase.RUNNING else None
         return Snapshot(
             phase=self._phase,
@@ -354,8 +333,8 @@ class Manager:
 
     def _send(self, node: str, message: Frozen) -> None:
         connection = self._connections.get(node)
-        if connection is not None and connection.send is not None:
-            connection.send(message)
+        if connection is not None:
+            connection.tell(message)
 
     def _broadcast(self, message: Frozen) -> None:
         for name in list(self._connections):
@@ -407,19 +386,6 @@ class Manager:
         return {vertex.name: vertex.recovery.scheme for vertex in vertices}
 
     def state(self) -> RunState:
-        nodes = tuple(
-            NodeState(
-                name=c.name,
-                connected=c.send is not None,
-                ready=c.beat.ready,
-                pid=c.hello.pid if c.hello else 0,
-                domain=c.hello.domain if c.hello else "",
-                cpu_s=c.beat.cpu_s,
-                memory_bytes=c.beat.memory_bytes,
-                replicas=c.beat.replicas,
-            )
-            for c in self._connections.values()
-        )
         began = self._store.fact("began_at")
         return RunState(
             run=self.run.id,
@@ -429,7 +395,7 @@ class Manager:
             goal=self._goal,
             delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
             rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
-            nodes=nodes,
+            nodes=tuple(connection.state() for connection in self._connections.values()),
             lost=tuple(self._lost),
             replacements=self._replacements,
             failure=self._failure,

@@ -1,0 +1,55 @@
+"""A node as far as the manager knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from understudy.model.messages import Heartbeat, Hello
+from understudy.model.run import Frozen
+from understudy.model.snapshot import NodeView
+from understudy.model.view import NodeState
+
+
+@dataclass
+class Connection:
+    """`send` is None while the node is not connected; `begun` once it was told what it needs to host replicas."""
+
+    name: str
+    heard_at: float
+    send: Callable[[Frozen], None] | None = None
+    hello: Hello | None = None
+    beat: Heartbeat = field(default_factory=lambda: Heartbeat(ready=False))
+    begun: bool = False
+
+    @property
+    def domain(self) -> str:
+        return self.hello.domain if self.hello else ""
+
+    def tell(self, message: Frozen) -> None:
+        if self.send is not None:
+            self.send(message)
+
+    def view(self, now: float, running: bool) -> NodeView:
+        """For decisions: while the run goes on, only a node that was told what to run is ready."""
+        return NodeView(
+            name=self.name,
+            connected=self.send is not None,
+            ready=self.beat.ready and (self.begun or not running),
+            silent_s=now - self.heard_at,
+            replicas=self.beat.replicas,
+            domain=self.domain,
+        )
+
+    def state(self) -> NodeState:
+        """For whoever looks at the run."""
+        return NodeState(
+            name=self.name,
+            connected=self.send is not None,
+            ready=self.beat.ready,
+            pid=self.hello.pid if self.hello else 0,
+            domain=self.domain,
+            cpu_s=self.beat.cpu_s,
+            memory_bytes=self.beat.memory_bytes,
+            replicas=self.beat.replicas,
+        )
