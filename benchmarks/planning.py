@@ -103,11 +103,14 @@ def evaluation() -> None:
         print(f"{name:24} {(time.perf_counter() - start) / 20 * 1000:8.2f} ms")
 
 
-def study(topologies: int, limit: float) -> None:
+def study(topologies: int, limit: float, ratios: tuple[float, ...]) -> None:
     specs = {f"{panel} {name}": spec for panel, group in PANELS.items() for name, spec in group.items()}
     distinct = {spec: name for name, spec in reversed(specs.items())}
     chosen = Study(
-        topologies=topologies, time_limit_s=limit, algorithms=("exact", "structure-aware", "greedy", "random")
+        topologies=topologies,
+        ratios=ratios,
+        time_limit_s=limit,
+        algorithms=("exact", "structure-aware", "greedy", "random"),
     )
     print(f"mean output fidelity over {topologies} topologies and {len(chosen.ratios)} budgets each")
     print(
@@ -130,10 +133,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--study", action="store_true")
     parser.add_argument("--topologies", type=int, default=100)
-    parser.add_argument("--limit", type=float, default=5.0, help="seconds per plan in --study")
+    parser.add_argument("--limit", type=float, default=1.0, help="seconds per plan in --study")
+    parser.add_argument("--budgets", type=float, nargs="+", default=[0.2, 0.4, 0.6], help="in --study")
     options = parser.parse_args()
     if options.study:
-        study(options.topologies, options.limit)
+        study(options.topologies, options.limit, tuple(options.budgets))
     else:
         evaluation()
         targets(options.seeds)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from understudy.planning.replication.bounds import BoundBook
 from understudy.planning.replication.exact.boxes import Answer, slack
-from understudy.planning.replication.exact.curves import CurveBook, tangle_in
+from understudy.planning.replication.exact.curves import CurveBook
+from understudy.planning.replication.exact.tangles import tangle_in
 
 if TYPE_CHECKING:
     from understudy.planning.replication.deadline import Deadline

@@ -9,14 +9,14 @@ Each case frees its neighbours. That is exponential in the entanglement, not in 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from understudy.planning.replication.exact.expressions import Algebra, Term, bits
+from understudy.planning.replication.exact.expressions import Algebra, Term
+from understudy.planning.replication.exact.tangles import best_task, largest_group, shared_sums
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -211,8 +211,8 @@ class CurveBook:
         supports = [self.algebra.support_of(part) for part in parts]
         task, task_left = best_task(supports)
         found = shared_sums(self.algebra, term, supports)
-        amount = min(found, key=lambda sums: (_largest_group(supports, self._mask(sums)), sums), default=())
-        if amount and _largest_group(supports, self._mask(amount)) <= task_left:
+        amount = min(found, key=lambda sums: (largest_group(supports, self._mask(sums)), sums), default=())
+        if amount and largest_group(supports, self._mask(amount)) <= task_left:
             curve = self.of_product(amount)
             if curve is not None:
                 yield from self._amounts(term, amount, curve)
@@ -228,81 +228,3 @@ class CurveBook:
             if spent == 0 or value > curve.values[spent - 1]:
                 values = ((sums[0], float(value)), *((s, 1.0) for s in sums[1:]))
                 yield spent, curve.tasks(spent), self.algebra.replaced_term(term, values)
-
-
-def tangle_in(algebra: Algebra, term: Term) -> list[Term] | None:
-    """The topmost parts that share tasks."""
-    factors = [Term(1.0, 0, (s,)) for s in dict.fromkeys(term.sums)]
-    for group in algebra.groups(factors):
-        if len(group) > 1:
-            return group
-    for s in dict.fromkeys(term.sums):
-        for group in algebra.groups(algebra.terms[s]):
-            if len(group) > 1:
-                return group
-        for inner in algebra.terms[s]:
-            found = tangle_in(algebra, inner)
-            if found:
-                return found
-    return None
-
-
-def best_task(supports: list[int]) -> tuple[int, int]:
-    """Among the tasks in several parts, the one whose removal leaves the smallest largest group."""
-    uses = Counter(task for support in supports for task in bits(support))
-    shared = [task for task, count in uses.items() if count > 1]
-    shared.sort(key=lambda task: (-uses[task], task))
-    step = max(1, len(shared) // 8)
-    candidates = shared[:8] + shared[8::step]
-    ranked = [(_largest_group(supports, 1 << task), -uses[task], task) for task in candidates]
-    left, _, task = min(ranked)
-    return task, left
-
-
-def shared_sums(algebra: Algebra, term: Term, supports: list[int]) -> list[tuple[int, ...]]:
-    """Sums that several parts use, with tasks that appear nowhere else; constant companions go together."""
-    places: dict[int, set[tuple[int, int]]] = {}
-    queue: list[tuple[int, tuple[Term, ...]]] = [(-1, (term,))]
-    seen: set[int] = set()
-    while queue:
-        number, terms = queue.pop()
-        for index, inner in enumerate(terms):
-            for s in inner.sums:
-                places.setdefault(s, set()).add((number, index))
-                if s not in seen:
-                    seen.add(s)
-                    queue.append((s, algebra.terms[s]))
-    together: dict[frozenset[tuple[int, int]], list[int]] = {}
-    for s, where in places.items():
-        if sum(bool(algebra.support[s] & support) for support in supports) > 1:
-            together.setdefault(frozenset(where), []).append(s)
-    found = [tuple(sorted(sums)) for sums in together.values()]
-    return [sums for sums in found if sums != term.sums and not _used_elsewhere(algebra, term, sums)]
-
-
-def _used_elsewhere(algebra: Algebra, term: Term, sums: tuple[int, ...]) -> bool:
-    own = reduce(lambda mask, s: mask | algebra.support[s], sums, 0)
-    stack, seen = [term], set(sums)
-    while stack:
-        current = stack.pop()
-        if current.tasks & own or len(set(current.sums) & set(sums)) != current.sums.count(sums[0]) * len(sums):
-            return True
-        for s in current.sums:
-            if s not in seen:
-                seen.add(s)
-                stack += algebra.terms[s]
-    return False
-
-
-def _largest_group(supports: list[int], without: int) -> int:
-    groups: list[int] = []
-    for support in supports:
-        mask = support & ~without
-        apart = []
-        for group in groups:
-            if group & mask:
-                mask |= group
-            else:
-                apart.append(group)
-        groups = [*apart, mask]
-    return max(group.bit_count() for group in groups)

@@ -7,6 +7,8 @@ and is rebuilt from the prose, with two readings of our own: among several conne
 is taken, then the one worth most; gains are measured on the whole plan, with the other
 sub-topologies as they stand.
 
+Segments that still form no tree, because an output is read along two ways, are completed task by task.
+
 As in the seed there is no plan below one replica per operator.
 """
 
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.planning.replication.bounds import quick_bound
+from understudy.planning.replication.closure import Closure
 from understudy.planning.replication.deadline import Deadline
 from understudy.planning.replication.metrics import Metrics
 from understudy.planning.replication.plan import PlanRequest, ReplicationPlan, answer
@@ -153,6 +156,7 @@ class _StructuredPart(_Part):
         super().__init__(metrics, sub, metric)
         self.units: list[Unit] = units(metrics.network, sub.operators)
         self.near = neighbours(metrics.network, self.units)
+        self.closure = Closure(metrics, sub.operators)
         self.worth = [self._worths(unit) for unit in self.units]
 
     def _worths(self, unit: Unit) -> Floats:
@@ -176,7 +180,11 @@ class _StructuredPart(_Part):
         candidates = [self.units[k].segments[i] - own for k, i in places]
         gains = self.values([own | c for c in candidates]) - base
         for n in np.flatnonzero(gains <= 1e-15):
-            candidates[n] = self._completed(places[n], own, limit)
+            found = self._completed(places[n], own, limit)
+            # Where an output is read twice, one segment per unit is not always a tree.
+            candidates[n] = frozenset(self.closure.of(set(found or candidates[n]), own) - own)
+            if len(candidates[n]) > limit:
+                candidates[n] = _NOTHING
         kept = [c for c in dict.fromkeys(candidates) if c]
         if not kept:
             return _NOTHING
