@@ -1,12 +1,10 @@
-"""The examples' operators on a plain SparkSession, against the same sums in Python."""
+"""The examples' operators on plain Structured Streaming, against the same sums in Python."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,22 +20,6 @@ from understudy.stream.frames import share_code
 
 pytestmark = pytest.mark.spark
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", False).getOrCreate()
-    for name, value in {
-        "spark.sql.shuffle.partitions": "1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.streaming.stateStore.providerClass": ROCKS,
-        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    }.items():
-        session.conf.set(name, value)
-    yield session
-    session.stop()
 
 
 def application(name: str, **settings: str) -> Topology:

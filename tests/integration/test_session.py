@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from understudy.stream import session
-from understudy.stream.profile import QUICK
 from understudy.stream.settings import ROCKSDB, STREAMING
 
 if TYPE_CHECKING:
@@ -22,17 +20,6 @@ pytestmark = pytest.mark.spark
 
 HDFS_BACKED = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 PROVIDER = f"{STREAMING}stateStore.providerClass"
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    # A snapshot after every other batch, so that a few batches exercise the snapshot path as well.
-    extra = {
-        f"{STREAMING}stateStore.minDeltasForSnapshot": "2",
-        f"{STREAMING}stateStore.maintenanceInterval": "200ms",
-    }
-    yield session.start("test", "local[2]", QUICK, tmp_path_factory.mktemp("local"), extra)
-    session.stop_jvm()
 
 
 @pytest.fixture(scope="module")

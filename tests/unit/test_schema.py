@@ -133,12 +133,11 @@ def test_conform_keeps_an_empty_table_empty() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")  # fromDDL asks the JVM
 def test_types_are_spark_s_own() -> None:
-    from pyspark.sql import SparkSession
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
 
-    SparkSession.builder.master("local[1]").getOrCreate()  # fromDDL asks the JVM
     struct = StructType.fromDDL(ALL_TYPES)
     assert isinstance(struct, StructType)
     theirs = to_arrow_schema(struct, timezone="UTC")
