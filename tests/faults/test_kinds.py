@@ -101,10 +101,14 @@ def test_a_power_cut_then_resume(baseline: tuple[Report, Path], tmp_path: Path) 
 
 
 def test_a_power_cut_with_damaged_files(baseline: tuple[Report, Path], tmp_path: Path) -> None:
-    """The newest bag of a slice is cut short, and a file of a newest shipped checkpoint is gone."""
+    """A newest bag is cut short, another has a flipped bit, and a file of a newest shipped checkpoint is gone."""
     kill_everything(tmp_path, epoch=11)
     truncated = sorted((tmp_path / "log" / "payments" / "0").glob("*.bag"))[-1]
     truncated.write_bytes(truncated.read_bytes()[:-100])
+    flipped = sorted((tmp_path / "log" / "clicks" / "0").glob("*.bag"))[-1]
+    content = bytearray(flipped.read_bytes())
+    content[-100] ^= 1
+    flipped.write_bytes(content)
     newest = sorted((tmp_path / "checkpoints" / "windows" / "0" / "files").iterdir(), key=lambda p: p.stat().st_mtime)
     victim = next(path for path in sorted(newest[-1].rglob("*"), reverse=True) if path.is_file())
     victim.unlink()

@@ -208,10 +208,13 @@ class Agent:
     def _measure_forever(self) -> None:
         own = psutil.Process()
         while True:
-            self._usage = _usage(own)
-            for replica in list(self._replicas.values()):
-                if isinstance(replica, QueryReplica):
-                    replica.measure()
+            try:
+                self._usage = _usage(own)
+                for replica in list(self._replicas.values()):
+                    if isinstance(replica, QueryReplica):
+                        replica.measure()
+            except Exception:
+                logger.exception("could not measure; a query may be on its way out")
             time.sleep(MEASURE_EVERY_S)
 
 

@@ -100,11 +100,16 @@ def own_identity(checkpoint: Path) -> None:
         metadata.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
 
+def sorted_directory(checkpoint: Path) -> Path:
+    """Where sorted epochs lie; not inside the checkpoint, which belongs to Spark."""
+    return checkpoint.with_name(checkpoint.name + ".sorted")
+
+
 def strict_lines(
     directory: Path, epoch: int, bags: Sequence[tuple[Channel, Stored]], schemas: Sequence[pa.Schema], time: str
 ) -> list[str]:
     """The rows of an epoch sorted by their time, then channel, then position, in a file of this replica."""
-    path = directory.with_name(directory.name + ".sorted") / f"{epoch}.arrow"
+    path = sorted_directory(directory) / f"{epoch}.arrow"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.with_name(f"{epoch - 8}.arrow").unlink(missing_ok=True)
     lines = []

@@ -140,10 +140,10 @@ class QueryReplica(Replica):
         try:
             query.awaitTermination()
         except Exception as error:  # noqa: BLE001 - whatever ended the query is this replica's failure
-            self._failed = self._failed or self._explain(error)
+            self._failed = self._explain(self._failed or error)
         self._stop.set()
 
-    def _explain(self, error: Exception) -> BaseException:
+    def _explain(self, error: BaseException) -> BaseException:
         """Finds in Spark's words the bag that could not be read."""
         match = _DAMAGED.search(str(error))
         place = self._announced.get(match[1]) if match else None
@@ -172,4 +172,5 @@ class QueryReplica(Replica):
             self._query.stop()
         self._shipper.stop()
         frames.remove_gate(self.site.spark, self.name)
-        shutil.rmtree(self.directory, ignore_errors=True)
+        for directory in (self.directory, frames.sorted_directory(self.directory)):
+            shutil.rmtree(directory, ignore_errors=True)
