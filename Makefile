@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check jar lock
+.PHONY: help demo test check lint types pure jar lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -14,7 +14,16 @@ demo: $(READY) ## run word counts on three nodes, kill one in the middle, print 
 	$(BIN)/understudy run examples/wordcount.py --nodes 3 --epochs 30 --fault kill:node-2@epoch12
 
 check: $(READY) ## lint, types, pure tests: under a minute
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/pytest -m "not spark"
+	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pure
+
+lint: $(READY)
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+pure: $(READY)
+	$(BIN)/pytest -m "not spark"
 
 test: check ## everything, Spark and faults included
 	$(BIN)/pytest -m spark
