@@ -11,7 +11,6 @@ import argparse
 import json
 import re
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import DataFrame, SparkSession
 
 MODES = ("plain", "quick", "full")
@@ -80,8 +81,7 @@ def child(options: argparse.Namespace) -> dict[str, Any]:
         "total": batches[0] - began,
     }
     if options.trace:
-        wait(batches, 15, query)
-        wait(batches, 35, query)
+        wait(batches, 30, query)
         found["batch"] = statistics.median(b - a for a, b in pairwise(batches[15:]))
         found["execs"] = trace(spark, batches, query, options.trace)
     query.stop()
@@ -102,16 +102,29 @@ def trace(spark: SparkSession, batches: list[float], query: Any, count: int) -> 
         first, start = len(batches), len(Path(log.name).read_text())
         wait(batches, first + count, query)
         text, last = Path(log.name).read_text()[start:], len(batches)
-        tracer.send_signal(signal.SIGINT)
-        tracer.wait(30)
-    programs = Counter(Path(name).name for name in re.findall(r'execve\("([^"]+)"', text))
+        # Killed, not asked: detaching politely from a JVM of many threads takes minutes on a busy machine.
+        tracer.kill()
+        tracer.wait()
+    programs = Counter(successful(text))
     return {program: round(number / (last - first), 2) for program, number in programs.most_common()}
+
+
+def successful(log: str) -> Iterator[str]:
+    """The programs that did start: a name is tried in every folder of the PATH, and all but one try fail."""
+    tried: dict[str, str] = {}
+    for line in log.splitlines():
+        pid = line.split(maxsplit=1)[0]
+        if name := re.search(r'execve\("([^"]+)"', line):
+            tried[pid] = Path(name[1]).name
+        if "execve" in line and line.rstrip().endswith("= 0"):
+            yield tried[pid]
 
 
 def run(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, __file__, *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300, check=True)
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    sys.stderr.write(f"{' '.join(arguments)}: {json.dumps(answer)}\n")
     return answer
 
 
