@@ -39,6 +39,8 @@ STREAM = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.scheduler.mode": "FAIR",
+    # Spark removes the shuffle files of old batches when the JVM collects their objects, by default every 30 minutes.
+    "spark.cleaner.periodicGC.interval": "30s",
 }
 
 QUIET = {
