@@ -175,9 +175,10 @@ def _module_options(pyspark: Path, java: Java) -> list[str]:
 def remove_stale(root: Path, keep: Path) -> list[Path]:
     """Remove overlays that nothing runs from and nothing will ask for again."""
     removed = []
-    for facts_file in root.glob("*/facts.json"):
-        other = facts_file.parent
-        if other == keep or not _is_stale(facts_file, keep / "facts.json"):
+    for other in sorted(root.iterdir()):
+        facts_file = other / "facts.json"
+        # A dot marks what is still being made; it may be renamed while we look.
+        if other == keep or other.name.startswith(".") or not _is_stale(facts_file, keep / "facts.json"):
             continue
         with (other / "lock").open("a") as lock:
             try:
@@ -192,7 +193,11 @@ def remove_stale(root: Path, keep: Path) -> list[Path]:
 
 
 def _is_stale(facts_file: Path, current_file: Path) -> bool:
-    facts, current = json.loads(facts_file.read_text()), json.loads(current_file.read_text())
+    try:
+        facts, current = json.loads(facts_file.read_text()), json.loads(current_file.read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        # Not an overlay, or somebody else is removing it.
+        return False
     if not (Path(facts["pyspark"]).exists() and Path(facts["java"]).exists()):
         return True
     idle = time.time() - facts_file.stat().st_mtime
