@@ -51,15 +51,12 @@ def run(
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
     changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
     changes |= {"profile": profile, "backlog": 8 if fast else 100}
-    if resume:
-        place.path.mkdir(parents=True, exist_ok=True)
-        lock = place.lock()
-        spec = reopen(place, changes)
-    else:
-        _refuse_used(place)
-        place.path.mkdir(parents=True, exist_ok=True)
-        lock = place.lock()
-        spec = RunSpec(id=secrets.token_hex(8), **changes)
+    if not resume and place.exists():
+        raise _used(place.path)
+    place.path.mkdir(parents=True, exist_ok=True)
+    lock = place.lock()
+    spec = reopen(place, changes) if resume else RunSpec(id=secrets.token_hex(8), **changes)
+    if not resume:
         prepare(place, spec)
     console = Console(stderr=True, quiet=quiet)
     with lock, Launcher(place, spec, port, faults) as launcher, Progress(console, place.path) as progress:
@@ -93,12 +90,9 @@ def _default_home(topology: Topology, resume: bool) -> Path:
     return homes[-1]
 
 
-def _refuse_used(home: object) -> None:
-    from understudy.runtime.home import Home
-
-    if isinstance(home, Home) and home.exists():
-        raise InvalidInput(
-            f"{home.path} holds a run already",
-            why="starting anew would mix two runs",
-            fix="go on with --resume, or give another --home",
-        )
+def _used(path: Path) -> InvalidInput:
+    return InvalidInput(
+        f"{path} holds a run already",
+        why="starting anew would mix two runs",
+        fix="go on with --resume, or give another --home",
+    )

@@ -92,7 +92,7 @@ class Manager:
             # Nodes that were working when we were killed get some time to call again.
             for assignment in self._assignments.values():
                 self._connections.setdefault(assignment.node, Connection(assignment.node, clock() + GRACE_S))
-        self.note("manager", f"manager started, {self._phase}", {"pid_phase": self._phase})
+        self.note("manager", f"manager started, {self._phase}", {"phase": self._phase})
 
     # -- hearing
 
