@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from understudy.model.run import Frozen, Rhythm, RunSpec
+from understudy.model.switches import ALL, OFF, Switches
 
 
 class State(StrEnum):
@@ -30,28 +31,51 @@ class Failure(Frozen):
 
 
 class Steps(Frozen):
-    """How long the steps of bringing a replica up took, in seconds; `replayed` epochs were there already."""
+    """How long the steps of bringing a slice back took, in seconds; `replayed` epochs were there already.
 
-    read_checkpoint: float = 0.0
+    `deploy` starts the query, `read_checkpoint` brings the state, `wire_receive` waits for input, `wire_send` publishes
+    what was held back, `replay` works off what the slice had done before, `first_bag` makes the first new one.
+    """
+
     deploy: float = 0.0
-    wire: float = 0.0
+    read_checkpoint: float = 0.0
+    wire_receive: float = 0.0
+    wire_send: float = 0.0
     replay: float = 0.0
+    first_bag: float = 0.0
     replayed: int = 0
     done: bool = False
     done_at: float = 0.0
 
 
+STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag")
+
+
 class ReplicaStatus(Frozen):
+    """`lead`: this replica ships and acknowledges, so it is the primary. `switches` are those that are on by now,
+    `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers."""
+
     slice: str
     generation: int
     state: State = State.STARTING
+    lead: bool = True
+    switches: Switches = OFF
+    asked: Switches = ALL
     epoch: int = -1
+    synced_to: int = -1
     rows_in: int = 0
     rows_out: int = 0
     state_rows: int = 0
     state_bytes: int = 0
+    bytes_received: int = 0
+    bytes_pulled: int = 0
     bytes_published: int = 0
     bytes_shipped: int = 0
+    cpu_s: float = 0.0
+    batch_s: float = 0.0
+    spooled: int = 0
+    gaps: tuple[int, ...] = ()
+    forgotten: tuple[int, ...] = ()
     ended_at: int | None = None
     diverged: int | None = None
     steps: Steps = Steps()
@@ -67,6 +91,8 @@ class Receipt(Frozen):
     digest: str
     at: float
     fresh: bool = True
+    lost: tuple[str, ...] = ()
+    """Slices that left a gap on the way of this epoch."""
 
 
 class Analysis(Frozen):
@@ -120,13 +146,20 @@ class Begin(Frozen):
 
 
 class Deploy(Frozen):
-    """`rewind`: begin before this epoch, because its bag must be made again. `resume_at`: where a sink goes on."""
+    """What a replica shall be: started if it is not there, changed if it is. Sent again until its status agrees.
+
+    `rewind`: begin before this epoch, because its bag must be made again. `resume_at`: where a sink goes on.
+    `ship_every`: epochs between two shipped checkpoints, for the replica that leads.
+    """
 
     kind: Literal["deploy"] = "deploy"
     slice: str
     generation: int
+    lead: bool = True
+    switches: Switches = ALL
     rewind: int | None = None
     resume_at: int = 0
+    ship_every: int = 5
 
 
 class Stop(Frozen):

@@ -9,16 +9,39 @@ from understudy.errors import InvalidInput
 
 
 class Scheme(StrEnum):
-    """How a slice is protected."""
+    """How a slice is protected. `none` exists for measurement: nothing is kept, and a killed node takes state along."""
 
     NONE = "none"
     PASSIVE_REPLICATION = "passive_replication"
+    DEPLOYED = "deployed"
+    PASSIVE_STANDBY_COLD = "passive_standby_cold"
+    PASSIVE_STANDBY_HOT = "passive_standby_hot"
+    ACTIVE_STANDBY = "active_standby"
+    ACTIVE_REPLICATION = "active_replication"
 
 
 class Guarantee(StrEnum):
-    """What a reader may rely on after a failure."""
+    """What a reader may rely on after a failure.
+
+    `precise`: nothing is lost, nothing comes twice, every replay equals what was published. `rollback`: nothing is lost;
+    a replay may differ from what was published before, and what was published counts. `gap`: the state goes back to the
+    last checkpoint, nothing is replayed, missed epochs are published as marked gaps. `amnesia`: the state is lost as
+    well, and nothing is shipped.
+    """
 
     PRECISE = "precise"
+    ROLLBACK = "rollback"
+    GAP = "gap"
+    AMNESIA = "amnesia"
+
+    @property
+    def replays(self) -> bool:
+        return self in (Guarantee.PRECISE, Guarantee.ROLLBACK)
+
+
+SHIP_EVERY = {Scheme.PASSIVE_STANDBY_HOT: 1, Scheme.PASSIVE_STANDBY_COLD: 1, Scheme.DEPLOYED: 2}
+"""A standby lives on what is shipped: every epoch less to replay is an epoch sooner back."""
+SHIP_SELDOM = 5
 
 
 @dataclass(frozen=True)
@@ -26,26 +49,31 @@ class Recovery:
     """How one operator is protected.
 
     `ship_every` is the number of epochs between two shipped checkpoints: a smaller number means less to replay after a
-    failure and more to copy before it. `none` ships nothing; such an operator is for measurement, and a killed node
-    takes its state along.
+    failure and more to copy before it. Left out, it follows the scheme. `refresh_every` is the number of epochs after
+    which a hot standby brings its loaded state up to what was shipped.
     """
 
     scheme: str = Scheme.PASSIVE_REPLICATION
     guarantee: str = Guarantee.PRECISE
-    ship_every: int = 5
+    ship_every: int | None = None
+    refresh_every: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scheme", _member(Scheme, self.scheme, "scheme"))
-        object.__setattr__(self, "guarantee", _member(Guarantee, self.guarantee, "guarantee"))
-        if self.ship_every < 1:
-            raise InvalidInput(
-                f"Recovery(ship_every={self.ship_every})",
-                why="checkpoints are shipped after every so many epochs",
-                fix="give 1 or more",
-            )
+        object.__setattr__(self, "scheme", member(Scheme, self.scheme, "scheme"))
+        object.__setattr__(self, "guarantee", member(Guarantee, self.guarantee, "guarantee"))
+        for name, what in (("ship_every", "checkpoints are shipped"), ("refresh_every", "a hot standby is refreshed")):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InvalidInput(
+                    f"Recovery({name}={value})", why=f"{what} after every so many epochs", fix="give 1 or more"
+                )
+
+    def interval(self, scheme: Scheme) -> int:
+        """Epochs between two shipped checkpoints while a slice is protected by this scheme."""
+        return self.ship_every or SHIP_EVERY.get(scheme, SHIP_SELDOM)
 
 
-def _member(kind: type[StrEnum], value: str, what: str) -> StrEnum:
+def member(kind: type[StrEnum], value: str, what: str) -> StrEnum:
     try:
         return kind(value)
     except ValueError:

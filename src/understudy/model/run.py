@@ -41,3 +41,7 @@ class RunSpec(Frozen):
     heartbeat_s: float = 0.1
     misses: int = 30
     profile: str = "quick"
+    scheme: str | None = None
+    """Protects every operator, whatever it asks for itself."""
+    domains: int = 0
+    """Nodes are spread over so many failure domains; 0 means that each stands alone."""

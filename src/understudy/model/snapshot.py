@@ -8,6 +8,7 @@ from enum import StrEnum
 from understudy.model.layout import Layout
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
+from understudy.model.recovery import Scheme
 
 
 class Phase(StrEnum):
@@ -37,8 +38,17 @@ class NodeView:
 
 
 @dataclass(frozen=True)
+class Seat:
+    """Where a secondary stands by. Its generation is above its primary's, so that taking over never goes back."""
+
+    node: str
+    generation: int
+    failures: int = 0
+
+
+@dataclass(frozen=True)
 class Assignment:
-    """Who hosts a slice. Every new deployment has a higher generation, so old replicas are told apart."""
+    """Who hosts a slice, and how it is protected. Every new deployment has a generation of its own."""
 
     slice: SliceId
     node: str
@@ -47,6 +57,16 @@ class Assignment:
     failures: int = 0
     waits_for: SliceId | None = None
     """A slice that has to make a bag again before this one can read on."""
+    scheme: Scheme = Scheme.PASSIVE_REPLICATION
+    standby: Seat | None = None
+    issued: int = 0
+    """The newest generation given out, also to secondaries that are gone."""
+    passive: bool = False
+    """Two replicas disagreed once, so from then on only one may work."""
+
+    @property
+    def next_generation(self) -> int:
+        return max(self.generation, self.issued, self.standby.generation if self.standby else 0) + 1
 
 
 @dataclass(frozen=True)

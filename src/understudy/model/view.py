@@ -23,6 +23,20 @@ class NodeState(Frozen):
         return max((replica.epoch for replica in self.replicas), default=-1)
 
 
+class SliceState(Frozen):
+    """`scheme` is the one wanted, `protection` the one reached; `lag` counts epochs behind the newest of the run."""
+
+    slice: str
+    kind: str
+    scheme: str
+    protection: str
+    primary: str
+    secondary: str | None = None
+    epoch: int = -1
+    lag: int = 0
+    state: str = "starting"
+
+
 class RunState(Frozen):
     run: str
     app: str
@@ -35,6 +49,7 @@ class RunState(Frozen):
     lost: tuple[str, ...]
     replacements: int
     failure: Failure | None
+    slices: tuple[SliceState, ...] = ()
 
     @property
     def epoch(self) -> int:

@@ -8,19 +8,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from understudy.model.event import Event
 from understudy.model.messages import Receipt
-from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment
+
+_ASSIGNMENT = TypeAdapter(Assignment)
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS assignments (
-    slice TEXT PRIMARY KEY, node TEXT NOT NULL, generation INTEGER NOT NULL, rewind INTEGER, failures INTEGER NOT NULL,
-    waits_for TEXT);
+CREATE TABLE IF NOT EXISTS assignments (slice TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS receipts (
     sink TEXT NOT NULL, epoch INTEGER NOT NULL, rows INTEGER NOT NULL, digest TEXT NOT NULL, at REAL NOT NULL,
-    fresh INTEGER NOT NULL, duplicates INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (sink, epoch));
+    fresh INTEGER NOT NULL, lost TEXT NOT NULL, duplicates INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (sink, epoch));
 CREATE TABLE IF NOT EXISTS events (
     number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
     fields TEXT NOT NULL, cause INTEGER);
@@ -50,31 +51,19 @@ class SqliteStore:
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
 
     def assignments(self) -> tuple[Assignment, ...]:
-        rows = self._database.execute("SELECT slice, node, generation, rewind, failures, waits_for FROM assignments")
-        return tuple(
-            Assignment(SliceId.parse(name), node, generation, rewind, failures, awaited and SliceId.parse(awaited))
-            for name, node, generation, rewind, failures, awaited in rows
-        )
+        rows = self._database.execute("SELECT value FROM assignments ORDER BY slice")
+        return tuple(_ASSIGNMENT.validate_json(value) for (value,) in rows)
 
     def assign(self, assignment: Assignment) -> None:
-        self._database.execute(
-            "INSERT OR REPLACE INTO assignments VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                str(assignment.slice),
-                assignment.node,
-                assignment.generation,
-                assignment.rewind,
-                assignment.failures,
-                str(assignment.waits_for) if assignment.waits_for else None,
-            ),
-        )
+        value = _ASSIGNMENT.dump_json(assignment).decode()
+        self._database.execute("INSERT OR REPLACE INTO assignments VALUES (?, ?)", (str(assignment.slice), value))
 
     def receive(self, receipts: Iterable[Receipt]) -> None:
-        rows = [(r.sink, r.epoch, r.rows, r.digest, r.at, r.fresh) for r in receipts]
+        rows = [(r.sink, r.epoch, r.rows, r.digest, r.at, r.fresh, json.dumps(r.lost)) for r in receipts]
         with self._database:
             self._database.execute("BEGIN")
             self._database.executemany(
-                "INSERT INTO receipts (sink, epoch, rows, digest, at, fresh) VALUES (?, ?, ?, ?, ?, ?)"
+                "INSERT INTO receipts (sink, epoch, rows, digest, at, fresh, lost) VALUES (?, ?, ?, ?, ?, ?, ?)"
                 # A receipt is repeated until it is confirmed, so an epoch is a duplicate or not, never several.
                 " ON CONFLICT DO UPDATE SET"
                 " duplicates = MAX(duplicates, fresh AND excluded.fresh AND at <> excluded.at)",
@@ -83,10 +72,10 @@ class SqliteStore:
 
     def receipts(self, sink: str) -> list[Receipt]:
         rows = self._database.execute(
-            "SELECT sink, epoch, rows, digest, at, fresh FROM receipts WHERE sink = ? ORDER BY epoch", (sink,)
+            "SELECT sink, epoch, rows, digest, at, fresh, lost FROM receipts WHERE sink = ? ORDER BY epoch", (sink,)
         )
         names = ("sink", "epoch", "rows", "digest", "at", "fresh")
-        return [Receipt(**dict(zip(names, row, strict=True))) for row in rows]
+        return [Receipt(**dict(zip(names, row[:-1], strict=True)), lost=json.loads(row[-1])) for row in rows]
 
     def duplicates(self, sink: str) -> int:
         row = self._database.execute("SELECT SUM(duplicates) FROM receipts WHERE sink = ?", (sink,)).fetchone()

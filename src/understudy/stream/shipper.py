@@ -52,7 +52,7 @@ class Shipper:
         if not replica.protected:
             # Nothing can be replayed into a state that is not kept, so nothing is held back for it.
             self._acknowledge(epoch)
-        if (epoch + 1) % replica.vertex.recovery.ship_every == 0:
+        if (epoch + 1) % replica.deploy.ship_every == 0:
             with self._due:
                 self._epoch = epoch
                 self._due.notify()

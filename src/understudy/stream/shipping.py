@@ -61,9 +61,13 @@ class Checkpoint:
 
 @dataclass
 class Shipped:
-    """What the store already has of a local checkpoint, by name: the time and size of the file when it was copied."""
+    """What store and local checkpoint have in common, by name: the time and size of the local file, and the entry.
+
+    `version` is the state that was shipped last: whoever follows it needs the changes since then, snapshot or not.
+    """
 
     seen: dict[str, tuple[int, int, Entry]] = field(default_factory=dict)
+    version: int | None = None
 
 
 class Store:
@@ -92,7 +96,8 @@ class Store:
 
     def _store_all(self, checkpoint: Checkpoint, folder: str, shipped: Shipped) -> list[tuple[Entry, int]]:
         local = checkpoint.directory
-        stored = [self._store(path, local, folder, shipped) for path in _files(checkpoint)]
+        stored = [self._store(path, local, folder, shipped) for path in _files(checkpoint, shipped.version)]
+        shipped.version = checkpoint.batch + 1
         found = [one for one in stored if one is not None]
         # Were these gone too, then the batch was forgotten or the directory wiped: this is no checkpoint any more.
         missing = _essential(checkpoint) - {entry.name for entry, _ in found}
@@ -172,18 +177,56 @@ class Store:
         return reason
 
     def _copy_back(self, marker: Marker, local: Path, shipped: Shipped) -> str | None:
-        for entry in marker.files:
-            try:
-                content = (self._root / entry.stored).read_bytes()
-            except FileNotFoundError:
-                return f"{entry.stored} is missing"
-            if len(content) != entry.size or zlib.crc32(content) != entry.crc:
-                return f"{entry.stored} is damaged"
-            target = local / entry.name
-            self._disk.replace(target, [_swap(entry.name, content, PLACE, str(local))])
-            stat = target.stat()
-            shipped.seen[entry.name] = (stat.st_mtime_ns, stat.st_size, entry)
+        reasons = (self._copy_one(entry, local, shipped) for entry in marker.files)
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def _copy_one(self, entry: Entry, local: Path, shipped: Shipped) -> str | None:
+        """Brings one file; what is wrong with it, if anything is."""
+        content = self._checked(entry)
+        if isinstance(content, str):
+            return content
+        self._put(entry, content, local, shipped)
         return None
+
+    def _checked(self, entry: Entry) -> bytes | str:
+        """The content of a stored file, or what is wrong with it."""
+        try:
+            content = (self._root / entry.stored).read_bytes()
+        except FileNotFoundError:
+            return f"{entry.stored} is missing"
+        if len(content) != entry.size or zlib.crc32(content) != entry.crc:
+            return f"{entry.stored} is damaged"
+        return content
+
+    def _put(self, entry: Entry, content: bytes, local: Path, shipped: Shipped) -> None:
+        target = local / entry.name
+        self._disk.replace(target, [_swap(entry.name, content, PLACE, str(local))])
+        stat = target.stat()
+        shipped.seen[entry.name] = (stat.st_mtime_ns, stat.st_size, entry)
+
+    def pull(self, local: Path, held: Shipped, above: int) -> tuple[Marker, int] | None:
+        """Brings what is new in the newest checkpoint after an epoch to a directory on which a query waits.
+
+        State comes first. Offsets and commits follow only when all of them were read: half of them would keep the query
+        from ever writing its own. None, and the query may go on from where it was, if there is nothing newer or if it
+        was recycled meanwhile; otherwise the marker and the bytes that were copied.
+        """
+        marker = next((m for m in self.markers() if m.epoch > above), None)
+        if marker is None:
+            return None
+        new = [e for e in marker.files if e.name != "metadata" and not _holds(local, held, e)]
+        logs = [entry for entry in new if entry.name.startswith(("offsets/", "commits/"))]
+        state = [entry for entry in new if entry not in logs]
+        if any(self._copy_one(entry, local, held) is not None for entry in state):
+            return None
+        contents = [(entry, self._checked(entry)) for entry in logs]
+        if any(isinstance(content, str) for _, content in contents):
+            return None
+        for entry, content in contents:
+            self._put(entry, content, local, held)  # type: ignore[arg-type]
+        names = {entry.name for entry in marker.files}
+        held.seen = {name: value for name, value in held.seen.items() if name in names}
+        return marker, sum(entry.size for entry in new)
 
     def recycle(self) -> None:
         """Removes all but the two newest checkpoints: their markers first, then files no kept marker names."""
@@ -235,9 +278,9 @@ def committed(directory: Path) -> Checkpoint | None:
     return Checkpoint(directory, batch, epoch)
 
 
-def _files(checkpoint: Checkpoint) -> Iterable[Path]:
+def _files(checkpoint: Checkpoint, since: int | None) -> Iterable[Path]:
     local = checkpoint.directory
-    state = _needed(walk(local / "state"), checkpoint.batch + 1)
+    state = _needed(walk(local / "state"), checkpoint.batch + 1, since)
     offsets, commits = (
         [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= checkpoint.batch]
         for kind in ("offsets", "commits")
@@ -245,19 +288,49 @@ def _files(checkpoint: Checkpoint) -> Iterable[Path]:
     return [local / "metadata", *state, *offsets, *commits]
 
 
+def last_batch(marker: Marker) -> int:
+    """The batch that was committed last in a shipped checkpoint, -1 if it has none."""
+    return max((int(e.name.removeprefix("commits/")) for e in marker.files if e.name.startswith("commits/")), default=-1)
+
+
+def forget_last_commit(directory: Path) -> int | None:
+    """Makes Spark run the last batch of a restored checkpoint again, which loads its state; answers its epoch."""
+    last = committed(directory)
+    if last is None or last.batch == 0:
+        return None
+    (directory / "commits" / str(last.batch)).unlink()
+    return last.epoch
+
+
+def _holds(local: Path, held: Shipped, entry: Entry) -> bool:
+    known = held.seen.get(entry.name)
+    same = known is not None and (known[2].size, known[2].crc) == (entry.size, entry.crc)
+    return same and (local / entry.name).exists()
+
+
 def _swap(name: str, content: bytes, old: str, new: str) -> bytes:
     return content.replace(old.encode(), new.encode()) if "/_metadata/" in name else content
 
 
-def _needed(state: Iterable[Path], version: int) -> list[Path]:
-    """Leaves out what a restore would not read: versions before the newest snapshot, and after this one."""
+def _needed(state: Iterable[Path], version: int, since: int | None = None) -> list[Path]:
+    """Leaves out what a restore would not read: versions before the newest snapshot, and after this one.
+
+    Changes after `since` stay, although a snapshot covers them: a standby that holds `since` in memory applies them.
+    """
     found = [path for path in sorted(state) if _finished(path)]
     versions = {path: int(path.stem) for path in found if path.suffix in STATE and path.stem.isdigit()}
     start: dict[Path, int] = {}
     for path, number in versions.items():
         if path.suffix in SNAPSHOTS and number <= version:
             start[path.parent] = max(number, start.get(path.parent, 0))
-    return [path for path in found if path not in versions or start.get(path.parent, 0) <= versions[path] <= version]
+
+    def kept(path: Path, number: int) -> bool:
+        first = start.get(path.parent, 0)
+        if since is not None and path.suffix not in SNAPSHOTS:
+            first = min(first, since + 1)
+        return first <= number <= version
+
+    return [path for path in found if path not in versions or kept(path, versions[path])]
 
 
 def _essential(checkpoint: Checkpoint) -> set[str]:

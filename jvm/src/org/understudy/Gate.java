@@ -5,6 +5,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 
 /**
  * What one replica may read, announced epoch by epoch from Python.
@@ -18,6 +20,11 @@ public final class Gate {
   private final TreeMap<Long, List<Segment>> announced = new TreeMap<>();
   private long planned = -1;
   private long committed = -1;
+  private MicroBatchExecution execution;
+  private long wanted = -1;
+  private long jumped = -1;
+  private boolean keepsState;
+  private boolean loaded;
 
   /** The gate of a replica, made on first use: the query and the agent may come in either order. */
   public static Gate of(String replica) {
@@ -25,7 +32,21 @@ public final class Gate {
   }
 
   public static void remove(String replica) {
-    GATES.remove(replica);
+    Gate gate = GATES.remove(replica);
+    if (gate != null && gate.execution != null) {
+      Meter.forget(gate.execution);
+    }
+  }
+
+  /** Tells the gate which query waits behind it. */
+  public synchronized void attach(StreamingQueryWrapper query) {
+    execution = (MicroBatchExecution) query.streamingQuery();
+    notifyAll();
+  }
+
+  /** CPU time the query has used, in nanoseconds. */
+  public synchronized long cpuNanos() {
+    return execution == null ? 0 : Meter.nanos(execution);
   }
 
   /** Lets the query see one more epoch; the lines are those of {@link Segment#parse}. */
@@ -54,21 +75,65 @@ public final class Gate {
     return committed;
   }
 
-  /** The epoch after {@code current} once it is announced, or null if that takes longer than {@code millis}. */
+  /**
+   * Lets the waiting query jump to the checkpoint that now lies in its directory; with {@code keepState} the state it
+   * holds in memory follows. {@code batch} is the last committed batch there. Answers whether it happened in time.
+   */
+  public synchronized boolean jump(long batch, boolean keepState, long millis) throws InterruptedException {
+    keepsState = keepState;
+    wanted = batch;
+    notifyAll();
+    long deadline = System.nanoTime() + millis * 1_000_000;
+    while (jumped < batch) {
+      long left = (deadline - System.nanoTime()) / 1_000_000;
+      if (left <= 0) {
+        wanted = jumped;
+        return false;
+      }
+      wait(left);
+    }
+    return true;
+  }
+
+  /** Whether the state of the newest checkpoint was in memory after the last jump. */
+  public synchronized boolean loaded() {
+    return loaded;
+  }
+
+  /** On the query's thread, between two batches. */
+  private boolean jumpIfAsked() {
+    if (execution == null || wanted <= jumped) {
+      return false;
+    }
+    long next = Standby.jump(execution);
+    loaded = keepsState && Standby.follow(execution, next);
+    jumped = wanted;
+    notifyAll();
+    return true;
+  }
+
+  /**
+   * The first announced epoch after {@code current}, or null if that takes longer than {@code millis}. It is the next
+   * one, unless the agent left some out.
+   */
   synchronized Long after(long current, long millis) throws InterruptedException {
     // Spark asks for the next offset only when the batch before it is committed.
     committed = Math.max(committed, current);
     announced.headMap(current, true).clear();
     notifyAll();
     long deadline = System.nanoTime() + millis * 1_000_000;
-    while (!announced.containsKey(current + 1)) {
+    while (announced.higherKey(current) == null) {
+      if (jumpIfAsked()) {
+        // Spark asked from where it was; it shall ask again from where it is now.
+        return null;
+      }
       long left = (deadline - System.nanoTime()) / 1_000_000;
       if (left <= 0) {
         return null;
       }
       wait(left);
     }
-    return current + 1;
+    return announced.higherKey(current);
   }
 
   /** The segments of an epoch; waits for its announcement, because a restarted query plans its last batch first. */

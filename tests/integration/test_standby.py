@@ -1,0 +1,104 @@
+"""A waiting query that jumps to newer checkpoints, its state following in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.apps import kinds
+from understudy.log import bag
+from understudy.log.disk import Disk
+from understudy.log.file_log import FileLog
+from understudy.model.layout import Channel, Split
+from understudy.model.names import SliceId
+from understudy.model.schema import conform, parse
+from understudy.stream import frames, shipping
+from understudy.stream.shipping import Shipped, Store
+
+pytestmark = pytest.mark.spark
+
+ROWS = SliceId("rows", 0)
+SCHEMA = parse(kinds.SCHEMA)
+
+
+class Half:
+    """One of two queries that read the same epochs; what each batch gave is kept."""
+
+    def __init__(self, spark: SparkSession, name: str, folder: Path, inputs: int) -> None:
+        self.spark, self.name, self.inputs = spark, name, inputs
+        self.directory = folder / name
+        self.gate = frames.gate(spark, name)
+        self.batches: dict[int, list[dict[str, Any]]] = {}
+        self._arrived = threading.Condition()
+
+    def start(self, build: Callable[..., DataFrame], mode: Any) -> None:
+        streams = frames.inputs(self.spark, self.name, [SCHEMA] * self.inputs)
+        self.query = frames.start(build(*streams), self.name, mode, self.directory, self._batch)
+        self.gate.attach(self.query._jsq)
+
+    def _batch(self, frame: DataFrame, _: int) -> None:
+        with self._arrived:
+            rows = frame.toArrow().to_pylist()
+            self.batches[int(self.gate.planned())] = sorted(rows, key=str)
+            self._arrived.notify_all()
+
+    def feed(self, log: FileLog, epoch: int) -> list[dict[str, Any]]:
+        stored = log.fetch(ROWS, epoch)
+        assert stored is not None
+        lines = [line for number in range(self.inputs) for line in stored.lines(Channel(number, ROWS, Split(), 0))]
+        self.gate.announce(epoch, "\n".join(lines))
+        with self._arrived:
+            assert self._arrived.wait_for(lambda: epoch in self.batches or self.query.exception(), 60)
+        assert self.query.exception() is None, self.query.exception()
+        assert self.gate.awaitCommitted(epoch, 30_000) == epoch
+        return self.batches[epoch]
+
+    def stop(self) -> None:
+        self.query.stop()
+        frames.remove_gate(self.spark, self.name)
+
+
+@pytest.mark.parametrize("operator", [kinds.totals, kinds.windows, kinds.joined, kinds.running], ids=lambda o: o.name)
+def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession, tmp_path: Path, operator: Any) -> None:
+    log = FileLog(tmp_path / "log", Disk())
+    for epoch in range(40):
+        rows = conform(kinds.make(epoch, 0, 60, np.random.default_rng(epoch)), SCHEMA)
+        log.publish(bag.make(ROWS, epoch, rows, ()), durable=False)
+    store = Store(tmp_path / "shipped", SliceId(operator.name, 0), Disk())
+    primary, standby = (Half(spark, f"{operator.name}-{role}", tmp_path, len(operator.inputs)) for role in "ab")
+    shipped, held = Shipped(), Shipped()
+
+    def work_to(epoch: int) -> None:
+        for number in range(max(primary.batches, default=-1) + 1, epoch + 1):
+            primary.feed(log, number)
+        checkpoint = shipping.committed(primary.directory)
+        assert checkpoint is not None
+        assert checkpoint.epoch == epoch
+        store.ship(checkpoint, epoch, 1, shipped)
+        store.recycle()
+
+    primary.start(operator.function, operator.output_mode)
+    work_to(3)
+    _, held = store.restore(standby.directory, None)
+    assert shipping.forget_last_commit(standby.directory) == 3
+    standby.start(operator.function, operator.output_mode)
+    assert standby.feed(log, 3) == primary.batches[3]
+    loaded = []
+    for epoch in (4, 5, 9, 10, 14, 20):
+        work_to(epoch)
+        pulled = store.pull(standby.directory, held, epoch - 1)
+        assert pulled is not None
+        assert standby.gate.jump(shipping.last_batch(pulled[0]), True, 10_000)
+        loaded.append(standby.gate.loaded())
+    assert all(loaded), loaded
+    for epoch in range(21, 27):
+        assert standby.feed(log, epoch) == primary.feed(log, epoch)
+    primary.stop()
+    standby.stop()
