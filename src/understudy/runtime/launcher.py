@@ -6,7 +6,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from understudy.control.report import Report
@@ -86,11 +86,16 @@ class Launcher:
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
-                self._cause(fault)
+                self._switch(fault) if fault.kind is FaultKind.SWITCH else self._cause(fault)
         for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
             child.thaw()
             self._thaws.remove((moment, child))
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
+
+    def _switch(self, fault: Fault) -> None:
+        refused = self._client.switch(fault.target, fault.scheme or "")
+        if refused is not None:
+            raise InvalidInput(f"--fault {fault.spec}", why=refused, fix="correct the line, or leave it out")
 
     def _cause(self, fault: Fault) -> None:
         child = self._manager if fault.target == MANAGER else self._nodes.get(fault.target)
@@ -138,6 +143,8 @@ class Launcher:
         shutil.rmtree(self.home.nodes / name, ignore_errors=True)
         url = f"ws://{self.host}:{self.port}/nodes"
         arguments = [url, name, "--master", self.spec.master, "--child"]
+        if self.spec.domains:
+            arguments += ["--domain", f"domain-{(self._started - 1) % self.spec.domains + 1}"]
         token = {"UNDERSTUDY_TOKEN": self.home.token()}
         self._nodes[name] = spawn(name, "understudy.runtime.node", arguments, self.home.logs / f"{name}.log", token)
 
@@ -160,7 +167,7 @@ def check(nodes: int, replace: bool, port: int, faults: Sequence[Fault], host: s
     """What can be known to go wrong before anything is written or started."""
     known = {MANAGER, *(f"node-{number + 1}" for number in range(nodes))}
     for fault in faults:
-        if fault.target not in known and not replace:
+        if fault.kind is not FaultKind.SWITCH and fault.target not in known and not replace:
             raise InvalidInput(
                 f"--fault {fault.spec}: there is no {fault.target}",
                 why=f"this run has {', '.join(sorted(known))}",
@@ -192,7 +199,8 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
     )
     for assignment in store.assignments():
         # No node carries this name, so every slice is placed anew, under a higher generation.
-        store.assign(assignment.__class__(assignment.slice, "", assignment.generation, assignment.rewind))
+        kept = replace(assignment, node="", standby=None, issued=assignment.next_generation - 1)
+        store.assign(replace(kept, failures=0, waits_for=None, mishaps=0))
     store.close()
     return spec
 

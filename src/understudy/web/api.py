@@ -14,8 +14,11 @@ from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, WebSocke
 from pydantic import BaseModel, ValidationError
 
 from understudy.control.report import Report
+from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.messages import Failure, Hello, from_node
+from understudy.model.names import SliceId
+from understudy.model.recovery import Scheme, member
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
 from understudy.runtime.manager import Manager
@@ -32,6 +35,13 @@ class FaultNote(BaseModel):
     spec: str
     target: str
     at: float
+
+
+class Switch(BaseModel):
+    """Another way to protect a slice: `{"slice": "counts[0]", "scheme": "active_standby"}`."""
+
+    slice: str
+    scheme: str
 
 
 def make_app(manager: Manager, token: str) -> FastAPI:
@@ -85,6 +95,14 @@ def _commands(manager: Manager, token: str) -> APIRouter:
     @router.post("/api/v1/faults")
     async def fault(note: FaultNote) -> dict[str, int]:
         return {"number": manager.note("fault", f"fault injected: {note.spec}", note.model_dump())}
+
+    @router.post("/api/v1/switch")
+    async def switch(wanted: Switch) -> Switch:
+        try:
+            manager.switch(SliceId.parse(wanted.slice), Scheme(member(Scheme, wanted.scheme, "scheme")))
+        except InvalidInput as error:
+            raise HTTPException(409, f"{error.what}: {error.why}; {error.fix}") from None
+        return wanted
 
     @router.post("/api/v1/stop")
     async def stop() -> dict[str, bool]:
