@@ -123,7 +123,9 @@ class Report(Frozen):
     verdict: Verdict
 
 
-def sink_report(receipts: Sequence[Receipt], duplicates: int, goal: int | None, rhythm: Rhythm | None) -> SinkReport:
+def sink_report(
+    receipts: Sequence[Receipt], duplicates: int, goal: int | None, rhythm: Rhythm | None = None
+) -> SinkReport:
     """The digest covers all rows in epoch order; empty epochs and gaps show as well.
 
     An epoch that came with a gap in it counts as lost, because some of its rows are. Lateness is against the rhythm: by
