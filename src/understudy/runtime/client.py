@@ -35,6 +35,9 @@ class Client:
             return f"the manager does not answer: {error}"
         return None if answer.is_success else str(answer.json().get("detail", answer.text))
 
+    def finish(self) -> bool:
+        return self._post("/api/v1/finish", {})
+
     def stop(self) -> bool:
         return self._post("/api/v1/stop", {})
 

@@ -72,6 +72,14 @@ class Launcher:
             raise Unavailable("the manager ended before its report", why="it does not answer", fix="use --resume")
         return report
 
+    def inject(self, spec: str) -> None:
+        """Causes a fault, or a switch, at the next moment: what a script of tests or a person does while it runs."""
+        self._pending.append(Fault.parse(f"{spec}@0s"))
+
+    def finish(self) -> bool:
+        """Lets the run come to its end: what was cut is delivered."""
+        return self._client.finish()
+
     def stop(self) -> Report | None:
         """Ends a run that goes on; it can be resumed."""
         report = self._client.report()

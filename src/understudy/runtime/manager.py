@@ -97,6 +97,7 @@ class Manager:
         self._protections = Protections(store.fact("protections"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
         self._diverged: set[str] = set()
+        self._finishing = False
         self._began = clock()
         self._saved = clock()
         self._detector = Detector(self.run.heartbeat_s, self.run.misses)
@@ -290,8 +291,17 @@ class Manager:
             goal=self._goal,
             scheme=Scheme(self.run.scheme) if self.run.scheme else None,
             waited_s=now - self._began,
-            left_s=None if since is None or self.run.for_s is None else since + self.run.for_s - self._wall(),
+            left_s=self._left_s(since),
         )
+
+    def _left_s(self, since: float | None) -> float | None:
+        if self._finishing:
+            return 0.0
+        return None if since is None or self.run.for_s is None else since + self.run.for_s - self._wall()
+
+    def finish(self) -> None:
+        """No new epochs are cut; what was cut is delivered, and the run is over."""
+        self._finishing = True
 
     def _greet(self) -> None:
         """Tells nodes what they need to host replicas, once the topology is known."""

@@ -104,6 +104,11 @@ def _commands(manager: Manager, token: str) -> APIRouter:
             raise HTTPException(409, f"{error.what}: {error.why}; {error.fix}") from None
         return wanted
 
+    @router.post("/api/v1/finish")
+    async def finish() -> dict[str, bool]:
+        manager.finish()
+        return {"finishing": True}
+
     @router.post("/api/v1/stop")
     async def stop() -> dict[str, bool]:
         manager.shut_down()
