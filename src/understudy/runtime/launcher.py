@@ -23,6 +23,8 @@ from understudy.store.sqlite import SqliteStore
 
 POLL_S = 0.05
 END_S = 10.0
+CALM_LAG = 3
+REPLACE_S = 5.0
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Launcher:
     _thaws: list[tuple[float, Child]] = field(default_factory=list, init=False)
     _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
+    _missing_since: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
@@ -88,9 +91,9 @@ class Launcher:
 
     def _act(self, state: RunState) -> None:
         """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
-        while len(self._nodes) < self.spec.nodes + state.replacements:
-            self._start_node()
         now = time.time()
+        if len(self._nodes) < self.spec.nodes + state.replacements and self._may_replace(state, now):
+            self._start_node()
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
@@ -99,6 +102,16 @@ class Launcher:
             child.thaw()
             self._thaws.remove((moment, child))
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
+
+    def _may_replace(self, state: RunState, now: float) -> bool:
+        """First those who are left bring the slices back; a JVM that starts beside them would only delay that."""
+        self._missing_since = self._missing_since or now
+        back = all(one.state == "running" and one.lag <= CALM_LAG for one in state.slices)
+        ready = any(node.ready and node.connected for node in state.nodes)
+        if not back and ready and now - self._missing_since < REPLACE_S:
+            return False
+        self._missing_since = 0.0
+        return True
 
     def _switch(self, fault: Fault) -> None:
         refused = self._client.switch(fault.target, fault.scheme or "")

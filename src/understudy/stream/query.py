@@ -6,6 +6,7 @@ replica's own thread. A secondary that does not process waits behind its gate an
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import threading
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _DAMAGED = re.compile(r"damaged bag <<(.*?)>>: ([^\n]*)")
+logger = logging.getLogger(__name__)
+
 AHEAD = 4
 FETCH_AHEAD = 64
 FOLLOW_EVERY_S = 0.05
@@ -215,6 +218,7 @@ class QueryReplica(Replica):
         query = self._new_query()
         with self.step("read_checkpoint"):
             start, again = self._restore(query, load)
+        logger.info("%s: a query starts at epoch %d%s", self, start, "" if again is None else ", its state loaded")
         with self.step("deploy"):
             query.start(self.operators, self.schemas, start)
         before, self.query = self.query, query

@@ -298,7 +298,7 @@ def last_batch(marker: Marker) -> int:
 def forget_last_commit(directory: Path) -> int | None:
     """Makes Spark run the last batch of a restored checkpoint again, which loads its state; answers its epoch."""
     last = committed(directory)
-    if last is None or last.batch == 0:
+    if last is None:
         return None
     (directory / "commits" / str(last.batch)).unlink()
     return last.epoch
