@@ -155,11 +155,12 @@ def _lateness(receipts: Sequence[Receipt], rhythm: Rhythm | None) -> float:
     return max(delays) - statistics.median(delays) if delays else 0.0
 
 
-def verdict(phase: Phase, sinks: Mapping[str, SinkReport]) -> Verdict:
+def verdict(phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport]) -> Verdict:
     if phase is Phase.FAILED:
         return "failed"
     clean = all(sink.lost_epochs == 0 and sink.duplicate_epochs == 0 for sink in sinks.values())
-    return "exact" if clean else "lossy"
+    whole = not any(one.gaps or one.forgotten for one in slices.values())
+    return "exact" if clean and whole else "lossy"
 
 
 def transition_reports(events: Sequence[Event], began_at: float) -> tuple[TransitionReport, ...]:

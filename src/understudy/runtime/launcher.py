@@ -23,8 +23,7 @@ from understudy.store.sqlite import SqliteStore
 
 POLL_S = 0.05
 END_S = 10.0
-CALM_LAG = 3
-REPLACE_S = 5.0
+REPLACE_S = 3.0
 
 
 @dataclass
@@ -75,9 +74,9 @@ class Launcher:
             raise Unavailable("the manager ended before its report", why="it does not answer", fix="use --resume")
         return report
 
-    def inject(self, spec: str) -> None:
+    def inject(self, spec: str, length_s: float = 0.0) -> None:
         """Causes a fault, or a switch, at the next moment: what a script of tests or a person does while it runs."""
-        self._pending.append(Fault.parse(f"{spec}@0s"))
+        self._pending.append(Fault.parse(f"{spec}@0s" + (f"+{length_s:.3f}s" if length_s else "")))
 
     def finish(self) -> bool:
         """Lets the run come to its end: what was cut is delivered."""
@@ -106,7 +105,7 @@ class Launcher:
     def _may_replace(self, state: RunState, now: float) -> bool:
         """First those who are left bring the slices back; a JVM that starts beside them would only delay that."""
         self._missing_since = self._missing_since or now
-        back = all(one.state == "running" and one.lag <= CALM_LAG for one in state.slices)
+        back = all(one.state == "running" for one in state.slices)
         ready = any(node.ready and node.connected for node in state.nodes)
         if not back and ready and now - self._missing_since < REPLACE_S:
             return False

@@ -437,6 +437,7 @@ class Manager:
             for sink in self._topology.sinks
         }
         replicas = tuple(self._ledger.replicas.values())
+        slices = slice_reports(tuple(self._assignments.values()), replicas, self._protections.time)
         return Report(
             app=self._topology.name,
             run=self.run.id,
@@ -444,7 +445,7 @@ class Manager:
             epochs=min((sink.epochs for sink in sinks.values()), default=0),
             elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
             nodes=tuple(sorted(self._ledger.nodes)),
-            slices=slice_reports(tuple(self._assignments.values()), replicas, self._protections.time),
+            slices=slices,
             faults=fault_reports(store.events(), began),
             transitions=transition_reports(store.events(), began),
             sinks=sinks,
@@ -457,7 +458,7 @@ class Manager:
             ),
             diverged=tuple(sorted(self._diverged)),
             failure=self._failure,
-            verdict=verdict(self._phase, sinks),
+            verdict=verdict(self._phase, sinks, slices),
         )
 
     def state(self) -> RunState:
