@@ -49,7 +49,7 @@ def test_lost_epochs_are_those_without_a_receipt(epochs: list[int], goal: int | 
     assert report.lost_epochs == lost
     assert report.epochs == len(epochs)
     assert report.rows == sum(epoch + 1 for epoch in epochs)
-    assert verdict(Phase.FINISHED, {"out": report}) == ("lossy" if lost else "exact")
+    assert verdict(Phase.FINISHED, {"out": report}, {}) == ("lossy" if lost else "exact")
 
 
 def test_the_longest_silence_of_a_sink() -> None:
@@ -68,7 +68,7 @@ def test_the_longest_silence_of_a_sink() -> None:
     ],
 )
 def test_the_verdict(phase: Phase, duplicates: int, expected: str) -> None:
-    assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}) == expected
+    assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}, {}) == expected
 
 
 # -- faults and what followed
