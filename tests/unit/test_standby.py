@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.builders import word_count_layout
 from tests.sim import failure
-from tests.unit.test_core import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, healthy, node, replica, snapshot
+from tests.snapshots import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, healthy, node, replica, snapshot
 
 from understudy.control.core import decide
 from understudy.control.instructions import DeployReplica, StopReplica
