@@ -1,0 +1,219 @@
+"""What is remembered of a slice: how long the steps of a recovery took, and how good the predictions were.
+
+A history is a value. Every observation makes a new one, so that a decision never sees half of an update.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+from understudy.control.series import NOTHING, UNSEEN, Series, Transfer, Transfers
+from understudy.model.messages import ReplicaStatus, Steps
+from understudy.model.recovery import Scheme
+from understudy.model.switches import LADDER, rank
+
+WIRE_S = 0.1
+"""Until wiring was seen: announcing an epoch, or publishing the few bags of a spool, within a heartbeat."""
+BATCHES = 3
+"""The first batches compile code; before so many were seen, nothing is known of a slice's pace."""
+HORIZON = 5
+"""Epochs over which growth counts: what happens faster than a cool-down comes as a surprise."""
+FLOOR_S = 0.5
+"""Growth below this is noise: a batch alone takes a tenth of a second and more."""
+FACTOR_LIMIT = 3.0
+ERRORS_KEPT = 64
+NO_FACTORS = (1.0,) * len(LADDER)
+
+
+@dataclass(frozen=True)
+class Error:
+    """One prediction and what came of it. `raw_s` is the sum of the predicted steps, before any correction."""
+
+    scheme: Scheme
+    raw_s: float
+    predicted_s: float
+    actual_s: float
+    objective_s: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Predicted over actual: below 1 the slice was back later than predicted."""
+        return self.predicted_s / self.actual_s if self.actual_s > 0 else 1.0
+
+    @property
+    def broken(self) -> bool:
+        return self.objective_s is not None and self.actual_s > self.objective_s
+
+
+@dataclass(frozen=True)
+class History:
+    """Of one slice. Times in seconds; `quantile` 1 takes the worst ever seen in the window, as the seed does.
+
+    `start`: a warm session that knows the operator starts its query. `fresh`: the same on a node that never saw the
+    operator (plan, code generation). `node`: a new node comes up. `read`: a shipped checkpoint is brought from the
+    store. `load`: state is brought from local files into memory. `batch`: an epoch is processed. `detect_s`: from a
+    failure to its being noticed. `neighbours`: other slices that would recover on the same node at the same time, which
+    has `cores`.
+    """
+
+    slice: str
+    quantile: float = 1.0
+    start: Series = NOTHING
+    fresh: Series = NOTHING
+    node: Series = NOTHING
+    wire_receive: Series = NOTHING
+    wire_send: Series = NOTHING
+    read: Transfers = UNSEEN
+    load: Transfers = UNSEEN
+    batch: Series = NOTHING
+    growth: Series = NOTHING
+    works: tuple[float, ...] = ()
+    checkpoint_bytes: float = 0.0
+    state_bytes: float = 0.0
+    epoch: int = -1
+    shipped_to: int = -1
+    ship_every: int = 1
+    refresh_every: int = 1
+    detect_s: float = 0.5
+    neighbours: int = 0
+    cores: int = 1
+    free_node: bool = True
+    source: bool = False
+    generations: frozenset[int] = frozenset()
+    errors: tuple[Error, ...] = ()
+    row: tuple[float, ...] = field(init=False, repr=False, compare=False)
+    """The figures estimates are made of, in the order of `estimates.COLUMNS`."""
+
+    @property
+    def behind(self) -> int:
+        """Epochs that were processed and are not in the last shipped checkpoint."""
+        return max(0, self.epoch - self.shipped_to)
+
+    def __post_init__(self) -> None:
+        # Here and not when it is asked for: what a heartbeat pays is not paid by the tick that looks at all slices.
+        object.__setattr__(self, "row", _row(self))
+
+
+def _row(history: History) -> tuple[float, ...]:
+    batch, growth, load = history.batch, history.growth.values, history.load
+    if not load.known:
+        load = history.read
+    neighbours = (1 + history.neighbours) / history.cores
+    late = history.epoch - history.shipped_to - history.ship_every - 1
+    return (
+        history.detect_s,
+        history.start.high if history.start.values else history.fresh.high,
+        history.fresh.high if history.free_node else history.fresh.high + history.node.high,
+        history.wire_receive.high if history.wire_receive.values else WIRE_S,
+        history.wire_send.high if history.wire_send.values else WIRE_S,
+        _transfer_s(load, history.state_bytes),
+        _transfer_s(history.read, history.checkpoint_bytes),
+        batch.high if len(batch.values) >= BATCHES else math.nan,
+        float(late) if late > 0 else 0.0,
+        float(history.refresh_every),
+        neighbours if neighbours > 1.0 else 1.0,
+        1.0 if history.source else 0.0,
+        history.growth.high - 1.0 if growth and history.growth.high > 1.0 else 0.0,
+        *(_factors(history.errors) if history.errors else NO_FACTORS),
+    )
+
+
+def _transfer_s(transfers: Transfers, size: float) -> float:
+    """What has no size takes no time, even if nothing was ever transferred."""
+    return transfers.seconds(size) if size > 0 or transfers.known else 0.0
+
+
+def _factors(errors: tuple[Error, ...]) -> tuple[float, ...]:
+    """By how much recoveries of each scheme took longer than the sum of their predicted steps, at worst."""
+    worst = list(NO_FACTORS)
+    for error in errors:
+        if error.raw_s > 0 and error.scheme is not Scheme.NONE:
+            ratio = min(error.actual_s / error.raw_s, FACTOR_LIMIT)
+            worst[rank(error.scheme)] = max(worst[rank(error.scheme)], ratio)
+    return tuple(worst)
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a tick learned of a primary, beyond its status. `shipped` and `loaded` only if they are new.
+
+    `checkpoint_bytes`: what a restore would read. Left out, it is the size of the state.
+    """
+
+    status: ReplicaStatus
+    shipped_to: int | None = None
+    checkpoint_bytes: int | None = None
+    shipped: Transfer | None = None
+    loaded: Transfer | None = None
+
+
+def observe(history: History, seen: Observation) -> History:
+    """Called with every heartbeat of the primary; without a new epoch, start or transfer it answers the same value."""
+    status, quantile = seen.status, history.quantile
+    changes: dict[str, object] = {}
+    if status.epoch > history.epoch:
+        changes |= _epoch(history, status.epoch, status.batch_s, float(status.state_bytes), seen.checkpoint_bytes)
+    if seen.shipped_to is not None and seen.shipped_to > history.shipped_to:
+        changes["shipped_to"] = seen.shipped_to
+    # As in the seed: writing a checkpoint happens all the time and is slower than reading it.
+    if seen.shipped is not None:
+        changes["read"] = history.read.add(seen.shipped, quantile)
+    if seen.loaded is not None:
+        changes["load"] = history.load.add(seen.loaded, quantile)
+    changed = replace(history, **changes) if changes else history  # type: ignore[arg-type]
+    if status.steps.done and status.generation not in history.generations:
+        # The first replica of all starts where nobody knew the operator.
+        changed = started(changed, status.generation, status.steps, fresh=not history.generations)
+    return changed
+
+
+def _epoch(
+    history: History, epoch: int, batch_s: float, state_bytes: float, checkpoint: int | None
+) -> dict[str, object]:
+    # What a recovery would have had to do, roughly: a few batches, and the state read. Its growth is the surprise.
+    reading = _transfer_s(history.read, state_bytes)
+    work = max(FLOOR_S, BATCHES * batch_s + (0.0 if math.isnan(reading) else reading))
+    works = (*history.works, work)[-HORIZON - 1 :]
+    # The first batches compile code: that they shrink or jump says nothing of the load.
+    steady = len(history.batch.values) > BATCHES
+    growth = work / min(works)
+    return {
+        "epoch": epoch,
+        "batch": history.batch.add(batch_s, history.quantile),
+        "works": works if steady else (work,),
+        "growth": history.growth.add(growth, history.quantile) if steady else history.growth,
+        "state_bytes": state_bytes,
+        "checkpoint_bytes": state_bytes if checkpoint is None else float(checkpoint),
+    }
+
+
+def started(history: History, generation: int, steps: Steps, *, fresh: bool, bytes_read: int = 0) -> History:
+    """A replica, primary or secondary, came up: its steps are what the next recovery will take.
+
+    `fresh`: its node had never seen the operator. `bytes_read`: the size of the checkpoint it read.
+    """
+    if generation in history.generations:
+        return history
+    quantile = history.quantile
+    read = history.read.add(Transfer(bytes_read, steps.read_checkpoint), quantile) if bytes_read else history.read
+    return replace(
+        history,
+        fresh=history.fresh.add(steps.deploy, quantile) if fresh else history.fresh,
+        start=history.start if fresh else history.start.add(steps.deploy, quantile),
+        read=read,
+        wire_receive=history.wire_receive.add(steps.wire_receive, quantile),
+        wire_send=history.wire_send.add(steps.wire_send, quantile) if steps.wire_send else history.wire_send,
+        generations=history.generations | {generation},
+    )
+
+
+def recovered(history: History, error: Error) -> History:
+    """A failure is over: keeps the prediction beside what happened. The steps themselves go through `started`."""
+    return replace(history, errors=(*history.errors, error)[-ERRORS_KEPT:])
+
+
+def shortfall(errors: tuple[Error, ...], share: float = 0.8) -> float:
+    """The share of predictions below this share of the actual time; 0.05 is the most we allow ourselves."""
+    counted = [error for error in errors if error.actual_s > 0]
+    return sum(error.ratio < share for error in counted) / len(counted) if counted else 0.0
