@@ -1,0 +1,83 @@
+"""For every slice the cheapest scheme that keeps its objective (seeds 000 and 004, chapter 7).
+
+`decide_schemes` is one step: histories, usages and what was decided before go in, decisions and what to remember come
+out. All slices are weighed at once, in arrays, so that ten thousand of them fit into one tick of the manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from understudy.control.candidates import Board, Numbers
+from understudy.control.decisions import Decision, Why
+from understudy.control.estimates import ACTIVE, Floats
+from understudy.control.margin import NO_PENALTY, after_recovery
+from understudy.control.watch import Held, Memory, Outcome, Settings, Watched
+from understudy.model.switches import LADDER
+
+
+def decide_schemes(watched: Sequence[Watched], memory: Memory, settings: Settings, now: float) -> Outcome:
+    """One step. Slices that are new start on the safe side; slices that are gone are forgotten."""
+    if not watched:
+        return Outcome((), Memory())
+    held = [memory.held.get(one.history.slice) for one in watched]
+    board = Board(watched, held, settings, now)
+    chosen, reasons = board.choose()
+    return _outcome(board, chosen, reasons)
+
+
+def remember_recovery(
+    memory: Memory, slice_: str, predicted_s: float, actual_s: float, objective_s: float, now: float, settings: Settings
+) -> Memory:
+    """A failure is over: a broken promise widens the margin of its slice."""
+    before = memory.held.get(slice_)
+    if before is None:
+        return memory
+    penalty = after_recovery(before.penalty, predicted_s, actual_s, objective_s, now, settings.caution)
+    if penalty is before.penalty:
+        return memory
+    return Memory(MappingProxyType({**memory.held, slice_: replace(before, penalty=penalty)}))
+
+
+def _outcome(board: Board, chosen: Numbers, reasons: list[Why]) -> Outcome:
+    rows = board.rows
+    resource = board.settings.costs.heaviest
+    share: Floats = getattr(board.prices, resource)
+    active = share[:, ACTIVE]
+    saved = 1.0 - share[rows, board.schemes[chosen]] / np.where(active > 0, active, 1.0)
+    columns = zip(
+        board.watched,
+        board.held,
+        chosen.tolist(),
+        reasons,
+        map(tuple, _shown(board, board.totals, chosen).tolist()),
+        map(tuple, _shown(board, board.costs, chosen).tolist()),
+        board.objective.tolist(),
+        board.margin.tolist(),
+        saved.tolist(),
+        strict=True,
+    )
+    decisions: list[Decision] = []
+    memory: dict[str, Held] = {}
+    for one, held, number, why, totals, costs, objective, margin, save in columns:
+        scheme, interval = LADDER[board.pairs[number][0]], one.ship_every or board.pairs[number][1]
+        changed = held is None or held.scheme is not scheme or held.ship_every != interval
+        name = one.history.slice
+        decisions.append(
+            Decision(name, scheme, interval, why, changed, totals, costs, objective, margin, save, resource)
+        )
+        if changed or held is None:
+            held = Held(scheme, interval, board.now, NO_PENALTY if held is None else held.penalty)
+        memory[name] = held
+    return Outcome(tuple(decisions), Memory(MappingProxyType(memory)))
+
+
+def _shown(board: Board, values: Floats, chosen: Numbers) -> Floats:
+    """One value for each scheme: at its usual interval, and at the chosen one for the scheme that was chosen."""
+    shown: Floats = values[:, board.usual].copy()
+    shown[board.rows, board.schemes[chosen]] = values[board.rows, chosen]
+    return shown
