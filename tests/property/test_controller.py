@@ -41,6 +41,7 @@ def permitted(one: Watched) -> list[Scheme]:
     return [scheme for scheme in LADDER if not (one.passive and scheme in ACTIVE)]
 
 
+@settings(deadline=None)
 @given(watched(), helds, costs)
 def test_the_objective_is_kept_whenever_one_scheme_keeps_it(one: Watched, held: Held, weights: Costs) -> None:
     decision = decide(one, held, Settings(costs=weights))
@@ -51,6 +52,7 @@ def test_the_objective_is_kept_whenever_one_scheme_keeps_it(one: Watched, held: 
         assert not possible
 
 
+@settings(deadline=None)
 @given(watched(), helds, costs)
 def test_nothing_dearer_is_taken_than_what_keeps_the_objective_with_room(
     one: Watched, held: Held, weights: Costs
@@ -63,11 +65,13 @@ def test_nothing_dearer_is_taken_than_what_keeps_the_objective_with_room(
             assert decision.cost <= decision.costs[rank(scheme)] * (1 + chosen.tie) + 1e-6
 
 
+@settings(deadline=None)
 @given(watched(), st.none() | helds, st.floats(0, 200))
 def test_a_slice_marked_passive_is_never_given_an_active_scheme(one: Watched, held: Held | None, now: float) -> None:
     assert decide(replace(one, passive=True), held, now=now).scheme not in ACTIVE
 
 
+@settings(deadline=None)
 @given(watched(), st.none() | helds, costs, st.floats(0, 200))
 def test_decisions_are_deterministic_and_do_not_depend_on_company(
     one: Watched, held: Held | None, weights: Costs, now: float
@@ -84,6 +88,7 @@ def test_decisions_are_deterministic_and_do_not_depend_on_company(
     assert repr(first) == repr(second) == repr(alone)
 
 
+@settings(deadline=None)
 @given(watched())
 def test_what_is_new_starts_on_the_safe_side(one: Watched) -> None:
     decision = decide(one, None)
@@ -91,6 +96,7 @@ def test_what_is_new_starts_on_the_safe_side(one: Watched) -> None:
     assert decision.changed
 
 
+@settings(deadline=None)
 @given(watched(), st.sampled_from(LADDER))
 def test_predictions_agree_with_the_estimate_of_one_slice(one: Watched, scheme: Scheme) -> None:
     interval = one.ship_every or 1
@@ -129,6 +135,7 @@ def test_erratic_load_never_oscillates_and_widens_the_margin(seed: int, objectiv
     assert len(changes) <= 3
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 30), st.floats(0, 300)), min_size=1, max_size=20))
 def test_the_margin_never_shrinks_with_a_broken_promise(recoveries: list[tuple[float, float, float]]) -> None:
     caution, penalty, now = Caution(), NO_PENALTY, 0.0
@@ -157,6 +164,7 @@ def test_a_broken_promise_is_remembered_until_it_is_forgotten() -> None:
     assert kept is before.memory
 
 
+@settings(deadline=None)
 @given(usages)
 def test_stronger_schemes_never_use_less_cpu_memory_or_machines(usage: Usage) -> None:
     weights = Costs(network=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.control.benchmarking import calibrated, score
@@ -58,6 +58,7 @@ class World:
         return self.vigil.watches[self.sign.slice].phase
 
 
+@settings(deadline=None)
 @given(st.sampled_from(Reaction), st.lists(st.tuples(heard, heard, obeys), min_size=1, max_size=40))
 def test_a_returned_primary_always_goes_on_and_is_given_up_once(
     reaction: Reaction, steps: list[tuple[tuple[int, bool], tuple[int, bool], bool]]
@@ -82,6 +83,7 @@ def test_a_returned_primary_always_goes_on_and_is_given_up_once(
     assert counts.wakes >= counts.roll_backs >= counts.false_alarms
 
 
+@settings(deadline=None)
 @given(st.integers(1, 29), st.integers(0, 20))
 def test_a_pause_wakes_rolls_back_and_reads_back(pause: int, ahead: int) -> None:
     world = World(CALM)
