@@ -150,42 +150,51 @@ class Observation:
 
 def observe(history: History, seen: Observation) -> History:
     """Called with every heartbeat of the primary; without a new epoch, start or transfer it answers the same value."""
-    status, quantile = seen.status, history.quantile
-    changes: dict[str, object] = {}
+    status = seen.status
     if status.epoch > history.epoch:
-        changes |= _epoch(history, status.epoch, status.batch_s, float(status.state_bytes), seen.checkpoint_bytes)
-    if seen.shipped_to is not None and seen.shipped_to > history.shipped_to:
-        changes["shipped_to"] = seen.shipped_to
-    # As in the seed: writing a checkpoint happens all the time and is slower than reading it.
-    if seen.shipped is not None:
-        changes["read"] = history.read.add(seen.shipped, quantile)
-    if seen.loaded is not None:
-        changes["load"] = history.load.add(seen.loaded, quantile)
-    changed = replace(history, **changes) if changes else history  # type: ignore[arg-type]
+        history = finished(history, status.epoch, status.batch_s, status.state_bytes, seen.checkpoint_bytes)
+    history = transferred(history, seen.shipped_to, seen.shipped, seen.loaded)
     if status.steps.done and status.generation not in history.generations:
         # The first replica of all starts where nobody knew the operator.
-        changed = started(changed, status.generation, status.steps, fresh=not history.generations)
-    return changed
+        return started(history, status.generation, status.steps, fresh=not history.generations)
+    return history
 
 
-def _epoch(
-    history: History, epoch: int, batch_s: float, state_bytes: float, checkpoint: int | None
-) -> dict[str, object]:
+def finished(
+    history: History, epoch: int, batch_s: float, state_bytes: float, checkpoint_bytes: float | None = None
+) -> History:
+    """The primary has processed an epoch."""
     # What a recovery would have had to do, roughly: a few batches, and the state read. Its growth is the surprise.
     reading = _transfer_s(history.read, state_bytes)
     work = max(FLOOR_S, BATCHES * batch_s + (0.0 if math.isnan(reading) else reading))
-    works = (*history.works, work)[-HORIZON - 1 :]
     # The first batches compile code: that they shrink or jump says nothing of the load.
     steady = len(history.batch.values) > BATCHES
-    growth = work / min(works)
-    return {
-        "epoch": epoch,
-        "batch": history.batch.add(batch_s, history.quantile),
-        "works": works if steady else (work,),
-        "growth": history.growth.add(growth, history.quantile) if steady else history.growth,
-        "state_bytes": state_bytes,
-        "checkpoint_bytes": state_bytes if checkpoint is None else float(checkpoint),
-    }
+    works = (*history.works, work)[-HORIZON - 1 :] if steady else (work,)
+    return replace(
+        history,
+        epoch=epoch,
+        batch=history.batch.add(batch_s, history.quantile),
+        works=works,
+        growth=history.growth.add(work / min(works), history.quantile) if steady else history.growth,
+        state_bytes=float(state_bytes),
+        checkpoint_bytes=float(state_bytes if checkpoint_bytes is None else checkpoint_bytes),
+    )
+
+
+def transferred(history: History, shipped_to: int | None, shipped: Transfer | None, loaded: Transfer | None) -> History:
+    """A checkpoint was shipped up to an epoch, state was brought into memory; each may be None.
+
+    As in the seed, writing a checkpoint stands for reading it: it happens all the time, and is the slower of the two.
+    """
+    if (shipped_to is None or shipped_to <= history.shipped_to) and shipped is None and loaded is None:
+        return history
+    quantile = history.quantile
+    return replace(
+        history,
+        shipped_to=max(history.shipped_to, -1 if shipped_to is None else shipped_to),
+        read=history.read if shipped is None else history.read.add(shipped, quantile),
+        load=history.load if loaded is None else history.load.add(loaded, quantile),
+    )
 
 
 def started(history: History, generation: int, steps: Steps, *, fresh: bool, bytes_read: int = 0) -> History:
