@@ -32,11 +32,6 @@ def decide(one: Watched, held: Held | None, chosen: Settings = SETTINGS, now: fl
     return decide_schemes([one], memory, chosen, now).decisions[0]
 
 
-def keeps(decision: Decision, scheme: Scheme) -> bool:
-    total = decision.totals[rank(scheme)]
-    return not math.isnan(total) and total * (1 + decision.margin) <= decision.objective_s
-
-
 def permitted(one: Watched) -> list[Scheme]:
     return [scheme for scheme in LADDER if not (one.passive and scheme in ACTIVE)]
 
@@ -45,9 +40,9 @@ def permitted(one: Watched) -> list[Scheme]:
 @given(watched(), helds, costs)
 def test_the_objective_is_kept_whenever_one_scheme_keeps_it(one: Watched, held: Held, weights: Costs) -> None:
     decision = decide(one, held, Settings(costs=weights))
-    possible = [scheme for scheme in permitted(one) if keeps(decision, scheme)]
+    possible = [scheme for scheme in permitted(one) if decision.keeps(scheme)]
     if possible:
-        assert keeps(decision, decision.scheme)
+        assert decision.keeps(decision.scheme)
     if decision.why is Why.UNREACHABLE:
         assert not possible
 
@@ -60,9 +55,9 @@ def test_nothing_dearer_is_taken_than_what_keeps_the_objective_with_room(
     chosen = Settings(costs=weights)
     decision = decide(one, held, chosen)
     for scheme in permitted(one):
-        total = decision.totals[rank(scheme)]
-        if not math.isnan(total) and total * (1 + decision.margin) * (1 + chosen.descend) <= decision.objective_s:
-            assert decision.cost <= decision.costs[rank(scheme)] * (1 + chosen.tie) + 1e-6
+        if decision.needed[rank(scheme)] * (1 + chosen.descend) <= decision.objective_s:
+            other = decision.costs[rank(scheme)]
+            assert decision.cost <= other * (1 + chosen.tie) + chosen.gain * decision.costs[-1] + 1e-6
 
 
 @settings(deadline=None)
@@ -123,16 +118,16 @@ def test_erratic_load_never_oscillates_and_widens_the_margin(seed: int, objectiv
     margins: list[float] = []
     for number, (batch_s, size) in enumerate(erratic(np.random.default_rng(seed), 60)):
         history = epochs(history, [batch_s], [size], Transfer(4 * MB, 0.04))
-        for now in (number, number + 0.5):
+        for now in (float(number), number + 0.5):
             outcome = decide_schemes([Watched(history, Usage(cpu=0.5), objective)], memory, chosen, now)
             memory = outcome.memory
             margins.append(outcome.decisions[0].margin)
             changes += [now] if outcome.decisions[0].changed else []
     gaps = np.diff(changes)
     assert (gaps >= chosen.cool_down_s).all(), changes
-    assert margins[-1] > margins[0] == chosen.caution.base
-    # Erratic load is met by staying where it cannot hurt, not by running after it.
-    assert len(changes) <= 3
+    assert np.median(margins[20:]) > 2 * max(margins[:3])
+    # Staying where it cannot hurt, instead of running after the load: rarer than the cool-down would allow.
+    assert len(changes) <= 0.75 * 60 / chosen.cool_down_s
 
 
 @settings(deadline=None)

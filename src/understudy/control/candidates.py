@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from understudy.control.costs import prices, weighted
 from understudy.control.decisions import Why
-from understudy.control.estimates import ACTIVE, HOT, STANDBY, Facts, Floats, fixed_steps, gather, replay_s
-from understudy.control.margin import margins
+from understudy.control.estimates import ACTIVE, HOT, STANDBY, Facts, Floats, fixed_steps, gather, jump_s, replay_s
 from understudy.control.watch import Held, Settings, Watched
 from understudy.model.recovery import SHIP_EVERY, SHIP_SELDOM, Scheme
 from understudy.model.switches import LADDER
@@ -21,7 +20,7 @@ EVEN_S = 1e-9
 
 
 class Board:
-    """The candidates of every slice, as arrays of (slices, candidates): seconds, costs, and whether they may be had."""
+    """The candidates of every slice, as arrays of (slices, candidates): seconds, costs, whether they may be had."""
 
     def __init__(self, watched: Sequence[Watched], held: Sequence[Held | None], settings: Settings, now: float) -> None:
         self.watched, self.held, self.settings, self.now = watched, held, settings, now
@@ -33,24 +32,26 @@ class Board:
         self.facts = gather([w.history for w in watched], [w.guarantee for w in watched])
         self.objective: Floats = np.array([w.objective_s for w in watched], dtype=np.float64)
         self.fixed: Floats = np.array([w.ship_every or 0 for w in watched], dtype=np.float64)
-        self.totals = self._totals(self.facts)
+        penalties = [0.0 if h is None else h.penalty.now(now, settings.caution) for h in held]
+        self.totals, self.needed = self._seconds(self.facts, np.array(penalties))
         self.prices = prices([w.usage for w in watched])
         intervals: Floats = np.array([k for _, k in self.pairs], dtype=np.float64)
         self.costs = weighted(self.prices, settings.costs, self.schemes, intervals)
-        penalties = [0.0 if h is None else h.penalty.now(now, settings.caution) for h in held]
-        self.margin = margins(np.array(penalties), self.facts["growth"], settings.caution)
         self.new: Flags = np.array([h is None for h in held])
         self.current = self._current()
         self.allowed = self._allowed()
 
-    def _totals(self, facts: Facts) -> Floats:
-        """Predicted seconds; an interval the user insists on stands in for all of ours."""
+    def _seconds(self, facts: Facts, penalties: Floats) -> tuple[Floats, Floats]:
+        """Predicted seconds, and those with the margin that an objective must leave."""
         base: Floats = np.sum(list(fixed_steps(facts).values()), axis=0)
-        columns = []
-        for scheme, interval in self.pairs:
-            k = np.where(self.fixed > 0, self.fixed, float(interval))
-            columns.append((base[:, scheme] + replay_s(facts, scheme, k)) * facts.factors[:, scheme])
-        return np.stack(columns, axis=1)
+        # An interval the user insists on stands in for all of ours.
+        pairs = [(scheme, np.where(self.fixed > 0, self.fixed, float(k))) for scheme, k in self.pairs]
+        replay: Floats = np.stack([replay_s(facts, scheme, k) for scheme, k in pairs], axis=1)
+        jumps: Floats = np.stack([jump_s(facts, scheme, k) for scheme, k in pairs], axis=1)
+        factors = facts.factors[:, self.schemes]
+        totals: Floats = (base[:, self.schemes] + replay) * factors
+        needed: Floats = totals * (1.0 + self.settings.caution.base + penalties[:, None]) + jumps * factors
+        return totals, needed
 
     def _allowed(self) -> Flags:
         """Which candidates a slice may have at all, whatever they promise."""
@@ -78,16 +79,27 @@ class Board:
 
     def choose(self) -> tuple[Numbers, list[Why]]:
         """The cheapest that keeps the objective with the margin; the fastest if none does."""
-        keeps: Flags = self.allowed & (self.totals * (1.0 + self.margin[:, None]) <= self.objective[:, None])
+        keeps: Flags = self.allowed & (self.needed <= self.objective[:, None])
         roomy: Flags = keeps & self._roomy()
         ideal = self._cheapest(keeps)
         none: Flags = np.logical_not(keeps.any(axis=1))
         best = np.where(roomy.any(axis=1), self._cheapest(roomy), ideal)
+        best = np.where(self._content(best, keeps), self.current, best)
         best = np.where(none, self._fastest(), best)
         best = np.where(self.new, self._safest(), best)
         waits: Flags = (best != self.current) & self._recent()
         chosen: Numbers = np.where(waits, self.current, best)
         return chosen, self._reasons(waits, none, best != ideal)
+
+    def _content(self, best: Numbers, keeps: Flags) -> Flags:
+        """What a slice has keeps its objective, and the best would hardly be cheaper, nor faster for the same price."""
+        now_cost, best_cost = self.costs[self.rows, self.current], self.costs[self.rows, best]
+        faster = self.totals[self.rows, best] < self.totals[self.rows, self.current] - EVEN_S
+        as_cheap = best_cost <= now_cost * (1.0 + self.settings.tie) + EVEN_S
+        little = now_cost - best_cost <= self.settings.gain * self.costs[:, -1]
+        tie = faster & as_cheap & (now_cost <= best_cost * (1.0 + self.settings.tie) + EVEN_S)
+        found: Flags = (self.current >= 0) & keeps[self.rows, self.current] & little & ~tie
+        return found
 
     def _recent(self) -> Flags:
         """Changed within the cool-down, to something that is still allowed."""
@@ -100,8 +112,7 @@ class Board:
         """Slower than now: only with room to spare, so that a slice on the edge does not move to and fro."""
         now_s = np.where(self.current >= 0, self.totals[self.rows, self.current], np.inf)
         slower = self.totals > now_s[:, None] + EVEN_S
-        spare = (1.0 + self.margin[:, None]) * (1.0 + self.settings.descend)
-        found: Flags = ~slower | (self.totals * spare <= self.objective[:, None])
+        found: Flags = ~slower | (self.needed * (1.0 + self.settings.descend) <= self.objective[:, None])
         return found
 
     def _cheapest(self, candidates: Flags) -> Numbers:

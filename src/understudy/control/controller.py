@@ -55,20 +55,20 @@ def _outcome(board: Board, chosen: Numbers, reasons: list[Why]) -> Outcome:
         chosen.tolist(),
         reasons,
         map(tuple, _shown(board, board.totals, chosen).tolist()),
+        map(tuple, _shown(board, board.needed, chosen).tolist()),
         map(tuple, _shown(board, board.costs, chosen).tolist()),
         board.objective.tolist(),
-        board.margin.tolist(),
         saved.tolist(),
         strict=True,
     )
     decisions: list[Decision] = []
     memory: dict[str, Held] = {}
-    for one, held, number, why, totals, costs, objective, margin, save in columns:
+    for one, held, number, why, totals, needed, costs, objective, save in columns:
         scheme, interval = LADDER[board.pairs[number][0]], one.ship_every or board.pairs[number][1]
         changed = held is None or held.scheme is not scheme or held.ship_every != interval
         name = one.history.slice
         decisions.append(
-            Decision(name, scheme, interval, why, changed, totals, costs, objective, margin, save, resource)
+            Decision(name, scheme, interval, why, changed, totals, needed, costs, objective, save, resource)
         )
         if changed or held is None:
             held = Held(scheme, interval, board.now, NO_PENALTY if held is None else held.penalty)

@@ -24,9 +24,12 @@ class Why(StrEnum):
 
 
 class Decision(NamedTuple):
-    """`totals`: predicted seconds of the six schemes in the order of LADDER, NaN if unknown; `costs` of their protection
-    likewise, where the primary is 1; both at the interval each would ship with. `saved`: the share of the resource that
-    counts most, against active replication."""
+    """Tuples hold a value for each of the six schemes in the order of LADDER, at the interval each would ship with.
+
+    `totals`: predicted seconds, NaN if unknown. `needed`: those with their margin, which the objective must leave.
+    `costs`: of the protection, where the primary is 1. `saved`: the share of the resource that counts most, against
+    active replication.
+    """
 
     slice: str
     scheme: Scheme
@@ -34,9 +37,9 @@ class Decision(NamedTuple):
     why: Why
     changed: bool
     totals: tuple[float, ...]
+    needed: tuple[float, ...]
     costs: tuple[float, ...]
     objective_s: float
-    margin: float
     saved: float
     resource: str
 
@@ -48,6 +51,21 @@ class Decision(NamedTuple):
     def chosen_s(self) -> float | None:
         """What the chosen scheme promises."""
         return self.predicted_s[self.scheme]
+
+    def keeps(self, scheme: Scheme) -> bool:
+        """Whether a scheme would keep the objective with its margin."""
+        return self.needed[rank(scheme)] <= self.objective_s
+
+    @property
+    def margins(self) -> dict[Scheme, float]:
+        """What each prediction is widened by; 0 where nothing can go wrong."""
+        pairs = zip(LADDER, self.needed, self.totals, strict=True)
+        return {scheme: needed / total - 1 if total > 0 else 0.0 for scheme, needed, total in pairs}
+
+    @property
+    def margin(self) -> float:
+        """The widest of them: how unsure the controller is of this slice."""
+        return max((margin for margin in self.margins.values() if not math.isnan(margin)), default=0.0)
 
     @property
     def cost(self) -> float:
@@ -82,7 +100,7 @@ class Decision(NamedTuple):
             return f"too little is known of {name}"
         reason = f"{name} would need {needed:.1f} s"
         if needed <= self.objective_s:
-            reason += f" and a margin of {self.margin:.0%}".replace("%", " %")
+            reason += f" and a margin of {self.margins[LADDER[nearest]]:.0%}".replace("%", " %")
             reason += ", with room to move there" if self.why is Why.ROOM else ""
         return reason
 

@@ -45,7 +45,9 @@ COLUMNS = (
     "refresh_every",
     "contention",
     "source",
-    "growth",
+    "batch_jump",
+    "load_jump",
+    "read_jump",
     *(f"factor_{scheme}" for scheme in LADDER),
 )
 """What `History.row` holds."""
@@ -113,15 +115,32 @@ def fixed_steps(facts: Facts) -> dict[str, Floats]:
     return steps
 
 
-def replay_s(facts: Facts, scheme: int, interval: float | Floats) -> Floats:
-    """How long it takes to work off what was done since the last shipped checkpoint, at the worst moment to fail."""
+def replayed_epochs(facts: Facts, scheme: int, interval: float | Floats) -> Floats:
+    """How many epochs are worked off again at the worst moment to fail: since the last shipment, and one in flight."""
     if scheme >= STANDBY:
         return np.zeros(len(facts.table))
-    epochs = interval + facts["lag"] + 1.0
+    epochs: Floats = interval + facts["lag"] + 1.0
     if scheme == HOT:
         epochs = epochs + facts["refresh_every"] - 1.0
-    slow: Floats = epochs * facts["batch"] * facts["contention"]
-    return np.where(facts.replays > 0, slow, 0.0)
+    return np.where(facts.replays > 0, epochs, 0.0)
+
+
+def replay_s(facts: Facts, scheme: int, interval: float | Floats) -> Floats:
+    epochs = replayed_epochs(facts, scheme, interval)
+    # An unknown pace does not matter where nothing is replayed.
+    return np.where(epochs > 0, epochs * facts["batch"] * facts["contention"], 0.0)
+
+
+def jump_s(facts: Facts, scheme: int, interval: float | Floats) -> Floats:
+    """How much longer it would take if load and state jumped as they did lately, between the decision and a failure."""
+    if scheme >= STANDBY:
+        return np.zeros(len(facts.table))
+    reads, loads = float(scheme <= DEPLOYED), float(scheme <= COLD)
+    # What is unknown counts only where it is used.
+    state = np.where(loads > 0, facts["load_jump"], 0.0) + np.where(reads > 0, facts["read_jump"], 0.0)
+    batches = (replayed_epochs(facts, scheme, interval) + 1.0) * facts["batch_jump"]
+    jump: Floats = (np.where(facts.keeps > 0, state, 0.0) + batches) * facts["contention"]
+    return jump
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ WIRE_S = 0.1
 BATCHES = 3
 """The first batches compile code; before so many were seen, nothing is known of a slice's pace."""
 HORIZON = 5
-"""Epochs over which growth counts: what happens faster than a cool-down comes as a surprise."""
-FLOOR_S = 0.5
-"""Growth below this is noise: a batch alone takes a tenth of a second and more."""
+"""Epochs for which a forecast has to hold: what outgrows it faster than a cool-down passes comes as a surprise."""
 FACTOR_LIMIT = 3.0
 ERRORS_KEPT = 64
 NO_FACTORS = (1.0,) * len(LADDER)
@@ -67,8 +65,9 @@ class History:
     read: Transfers = UNSEEN
     load: Transfers = UNSEEN
     batch: Series = NOTHING
-    growth: Series = NOTHING
-    works: tuple[float, ...] = ()
+    batch_jump: Series = NOTHING
+    state_jump: Series = NOTHING
+    forecasts: tuple[tuple[float, float], ...] = ()
     checkpoint_bytes: float = 0.0
     state_bytes: float = 0.0
     epoch: int = -1
@@ -96,7 +95,7 @@ class History:
 
 
 def _row(history: History) -> tuple[float, ...]:
-    batch, growth, load = history.batch, history.growth.values, history.load
+    batch, load = history.batch, history.load
     if not load.known:
         load = history.read
     neighbours = (1 + history.neighbours) / history.cores
@@ -114,7 +113,9 @@ def _row(history: History) -> tuple[float, ...]:
         float(history.refresh_every),
         neighbours if neighbours > 1.0 else 1.0,
         1.0 if history.source else 0.0,
-        history.growth.high - 1.0 if growth and history.growth.high > 1.0 else 0.0,
+        history.batch_jump.high if history.batch_jump.values else 0.0,
+        _jump_s(load, history),
+        _jump_s(history.read, history),
         *(_factors(history.errors) if history.errors else NO_FACTORS),
     )
 
@@ -122,6 +123,14 @@ def _row(history: History) -> tuple[float, ...]:
 def _transfer_s(transfers: Transfers, size: float) -> float:
     """What has no size takes no time, even if nothing was ever transferred."""
     return transfers.seconds(size) if size > 0 or transfers.known else 0.0
+
+
+def _jump_s(transfers: Transfers, history: History) -> float:
+    """How much longer the state would take if it jumped once more as it did lately; unknown times stay unknown."""
+    jump = history.state_jump.high if history.state_jump.values else 0.0
+    if jump <= 0:
+        return 0.0
+    return transfers.seconds(history.state_bytes + jump) - transfers.seconds(history.state_bytes)
 
 
 def _factors(errors: tuple[Error, ...]) -> tuple[float, ...]:
@@ -164,18 +173,19 @@ def finished(
     history: History, epoch: int, batch_s: float, state_bytes: float, checkpoint_bytes: float | None = None
 ) -> History:
     """The primary has processed an epoch."""
-    # What a recovery would have had to do, roughly: a few batches, and the state read. Its growth is the surprise.
-    reading = _transfer_s(history.read, state_bytes)
-    work = max(FLOOR_S, BATCHES * batch_s + (0.0 if math.isnan(reading) else reading))
-    # The first batches compile code: that they shrink or jump says nothing of the load.
-    steady = len(history.batch.values) > BATCHES
-    works = (*history.works, work)[-HORIZON - 1 :] if steady else (work,)
+    batch = history.batch.add(batch_s, history.quantile)
+    # A load that comes and goes within the window is no surprise, because the slowest batch counts anyway; one that
+    # outgrows what was expected a few epochs ago is. The first batches compile code and say nothing of the load.
+    steady = len(batch.values) > BATCHES
+    batch_jump = batch_s - min((expected for expected, _ in history.forecasts), default=batch_s)
+    state_jump = state_bytes - min((expected for _, expected in history.forecasts), default=state_bytes)
     return replace(
         history,
         epoch=epoch,
-        batch=history.batch.add(batch_s, history.quantile),
-        works=works,
-        growth=history.growth.add(work / min(works), history.quantile) if steady else history.growth,
+        batch=batch,
+        forecasts=(*history.forecasts, (batch.high, float(state_bytes)))[-HORIZON:] if steady else (),
+        batch_jump=history.batch_jump.add(max(0.0, batch_jump), history.quantile),
+        state_jump=history.state_jump.add(max(0.0, state_jump), history.quantile),
         state_bytes=float(state_bytes),
         checkpoint_bytes=float(state_bytes if checkpoint_bytes is None else checkpoint_bytes),
     )

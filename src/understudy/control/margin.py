@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Caution:
-    """The margin is `base`, and more for two reasons.
+    """A prediction is widened by `base`, and by more after broken promises.
 
-    A broken promise adds at least `step`, and as much as would have kept it; that half is forgotten every `forget_s`.
-    Erratic load adds the fastest growth seen lately: what doubled within a cool-down may double again. `limit` bounds
-    the sum, because a margin beyond it only says that nothing but an active scheme will do.
+    Each adds at least `step`, and as much as would have kept it; half of that is forgotten every `forget_s`. `limit`
+    bounds it, because a margin beyond says only that nothing but an active scheme will do. Erratic load comes on top:
+    what jumped lately may jump again (`estimates.jump_s`).
     """
 
     base: float = 0.1
@@ -53,8 +48,3 @@ def after_recovery(
     # Asked for more than was missed, and never for less than before.
     amount = max(penalty.now(now, caution), missed) + caution.step
     return replace(penalty, amount=min(amount, caution.limit), at=now)
-
-
-def margins(penalties: Floats, growth: Floats, caution: Caution) -> Floats:
-    """For many slices at once."""
-    return np.minimum(caution.base + penalties + growth, caution.limit)

@@ -21,7 +21,8 @@ class Settings:
     """`every_s`: how often the controller looks. `cool_down_s`: at most one change per slice in this time.
 
     `descend`: what a slower choice needs on top of the margin, so that a slice on the edge does not go back and forth.
-    `tie`: costs that differ by less are the same, and the faster is taken.
+    `tie`: costs that differ by less are the same, and the faster is taken. `gain`: what a change has to save, as a
+    share of what active replication costs; moving a secondary about is work too.
     """
 
     costs: Costs = EVERYTHING
@@ -29,6 +30,7 @@ class Settings:
     cool_down_s: float = 5.0
     descend: float = 0.1
     tie: float = 0.01
+    gain: float = 0.01
     intervals: tuple[int, ...] = INTERVALS
     caution: Caution = CAREFUL
 
