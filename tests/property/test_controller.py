@@ -80,7 +80,7 @@ def test_decisions_are_deterministic_and_do_not_depend_on_company(
     ]
     memory = Memory({one.slice: held} if held else {})
     first, second = (decide_schemes(others, memory, chosen, now).decisions[1] for _ in range(2))
-    assert repr(first) == repr(second) == repr(alone)
+    assert first.to_data() == second.to_data() == alone.to_data()
 
 
 @settings(deadline=None)

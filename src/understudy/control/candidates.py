@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from understudy.control.costs import prices, weighted
 from understudy.control.decisions import Why
 from understudy.control.estimates import ACTIVE, HOT, STANDBY, Facts, Floats, fixed_steps, gather, jump_s, replay_s
+from understudy.control.margin import NO_PENALTY
 from understudy.control.watch import Held, Settings, Watched
 from understudy.model.recovery import SHIP_EVERY, SHIP_SELDOM, Scheme
 from understudy.model.switches import LADDER
@@ -32,14 +33,20 @@ class Board:
         self.facts = gather([w.history for w in watched], [w.guarantee for w in watched])
         self.objective: Floats = np.array([w.objective_s for w in watched], dtype=np.float64)
         self.fixed: Floats = np.array([w.ship_every or 0 for w in watched], dtype=np.float64)
-        penalties = [0.0 if h is None else h.penalty.now(now, settings.caution) for h in held]
-        self.totals, self.needed = self._seconds(self.facts, np.array(penalties))
+        self.totals, self.needed = self._seconds(self.facts, self._penalties())
         self.prices = prices([w.usage for w in watched])
         intervals: Floats = np.array([k for _, k in self.pairs], dtype=np.float64)
         self.costs = weighted(self.prices, settings.costs, self.schemes, intervals)
         self.new: Flags = np.array([h is None for h in held])
         self.current = self._current()
         self.allowed = self._allowed()
+
+    def _penalties(self) -> Floats:
+        found: Floats = np.zeros(len(self.held))
+        for row, held in enumerate(self.held):
+            if held is not None and held.penalty is not NO_PENALTY:
+                found[row] = held.penalty.now(self.now, self.settings.caution)
+        return found
 
     def _seconds(self, facts: Facts, penalties: Floats) -> tuple[Floats, Floats]:
         """Predicted seconds, and those with the margin that an objective must leave."""
@@ -66,16 +73,12 @@ class Board:
         """The candidate each slice has now; -1 if it is new, or was given something else by hand."""
         index: dict[tuple[Scheme, int], int] = {(LADDER[s], k): n for n, (s, k) in enumerate(self.pairs)}
         by_scheme: dict[Scheme, int] = {LADDER[s]: n for n, (s, _) in enumerate(self.pairs) if self.usual[n]}
-        return np.array(
-            [
-                -1
-                if held is None
-                else by_scheme.get(held.scheme, -1)
-                if one.ship_every
-                else index.get((held.scheme, held.ship_every), -1)
-                for held, one in zip(self.held, self.watched, strict=True)
-            ]
-        )
+        found: Numbers = np.full(len(self.held), -1)
+        for row, (held, one) in enumerate(zip(self.held, self.watched, strict=True)):
+            if held is not None:
+                pair = (held.scheme, held.ship_every)
+                found[row] = by_scheme.get(held.scheme, -1) if one.ship_every else index.get(pair, -1)
+        return found
 
     def choose(self) -> tuple[Numbers, list[Why]]:
         """The cheapest that keeps the objective with the margin; the fastest if none does."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 import numpy as np
 
 from understudy.control.candidates import Board, Numbers
-from understudy.control.decisions import Decision, Why
+from understudy.control.decisions import Decision, Figures, Why
 from understudy.control.estimates import ACTIVE, Floats
 from understudy.control.margin import NO_PENALTY, after_recovery
 from understudy.control.watch import Held, Memory, Outcome, Settings, Watched
@@ -23,7 +23,7 @@ from understudy.model.switches import LADDER
 def decide_schemes(watched: Sequence[Watched], memory: Memory, settings: Settings, now: float) -> Outcome:
     """One step. Slices that are new start on the safe side; slices that are gone are forgotten."""
     if not watched:
-        return Outcome((), Memory())
+        return Outcome((), Memory(), None)
     held = [memory.held.get(one.history.slice) for one in watched]
     board = Board(watched, held, settings, now)
     chosen, reasons = board.choose()
@@ -44,36 +44,35 @@ def remember_recovery(
 
 
 def _outcome(board: Board, chosen: Numbers, reasons: list[Why]) -> Outcome:
-    rows = board.rows
-    resource = board.settings.costs.heaviest
-    share: Floats = getattr(board.prices, resource)
-    active = share[:, ACTIVE]
-    saved = 1.0 - share[rows, board.schemes[chosen]] / np.where(active > 0, active, 1.0)
-    columns = zip(
-        board.watched,
-        board.held,
-        chosen.tolist(),
-        reasons,
-        map(tuple, _shown(board, board.totals, chosen).tolist()),
-        map(tuple, _shown(board, board.needed, chosen).tolist()),
-        map(tuple, _shown(board, board.costs, chosen).tolist()),
-        board.objective.tolist(),
-        saved.tolist(),
-        strict=True,
-    )
+    figures = _figures(board, chosen)
+    choices = [(LADDER[scheme], interval) for scheme, interval in board.pairs]
     decisions: list[Decision] = []
     memory: dict[str, Held] = {}
-    for one, held, number, why, totals, needed, costs, objective, save in columns:
-        scheme, interval = LADDER[board.pairs[number][0]], one.ship_every or board.pairs[number][1]
+    columns = zip(board.watched, board.held, chosen.tolist(), reasons, strict=True)
+    for row, (one, held, number, why) in enumerate(columns):
+        scheme, interval = choices[number]
+        interval = one.ship_every or interval
         changed = held is None or held.scheme is not scheme or held.ship_every != interval
         name = one.history.slice
-        decisions.append(
-            Decision(name, scheme, interval, why, changed, totals, needed, costs, objective, save, resource)
-        )
+        decisions.append(Decision(name, scheme, interval, why, changed, row, figures))
         if changed or held is None:
             held = Held(scheme, interval, board.now, NO_PENALTY if held is None else held.penalty)
         memory[name] = held
-    return Outcome(tuple(decisions), Memory(MappingProxyType(memory)))
+    return Outcome(tuple(decisions), Memory(MappingProxyType(memory)), figures)
+
+
+def _figures(board: Board, chosen: Numbers) -> Figures:
+    resource = board.settings.costs.heaviest
+    share: Floats = getattr(board.prices, resource)
+    active = share[:, ACTIVE]
+    return Figures(
+        totals=_shown(board, board.totals, chosen),
+        needed=_shown(board, board.needed, chosen),
+        costs=_shown(board, board.costs, chosen),
+        objectives=board.objective,
+        saved=1.0 - share[board.rows, board.schemes[chosen]] / np.where(active > 0, active, 1.0),
+        resource=resource,
+    )
 
 
 def _shown(board: Board, values: Floats, chosen: Numbers) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +100,9 @@ class Prices:
 
 
 def prices(usages: Sequence[Usage]) -> Prices:
-    table = np.array([usage.row for usage in usages], dtype=np.float64).reshape(len(usages), 6 + len(LADDER))
+    width = 6 + len(LADDER)
+    cells = chain.from_iterable(usage.row for usage in usages)
+    table = np.fromiter(cells, np.float64, len(usages) * width).reshape(len(usages), width)
     cpu, received, published, changed, epoch_s, sharers = table[:, :6].T
     measured = table[:, 6:]
     flow = received + published

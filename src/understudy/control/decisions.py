@@ -3,45 +3,84 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from understudy.model.recovery import Scheme
 from understudy.model.switches import LADDER, rank
 
+Floats = NDArray[np.float64]
+
 
 class Why(StrEnum):
     START = "start"
-    """Nothing is known yet, so the slice is on the safe side."""
+    """The slice is new, so it is on the safe side."""
     CHEAPEST = "cheapest"
     """The cheapest that keeps the objective."""
     COOL_DOWN = "cool_down"
     """Another choice would be better, but the last change is too recent."""
     ROOM = "room"
-    """A cheaper choice keeps the objective, but too narrowly to move there."""
+    """A cheaper choice keeps the objective, but too narrowly, or saves too little, to move there."""
     UNREACHABLE = "unreachable"
     """Nothing keeps the objective; this is the fastest there is."""
 
 
-class Decision(NamedTuple):
-    """Tuples hold a value for each of the six schemes in the order of LADDER, at the interval each would ship with.
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """The numbers behind the decisions of one step: a row for each slice, a column for each scheme as in LADDER.
 
-    `totals`: predicted seconds, NaN if unknown. `needed`: those with their margin, which the objective must leave.
-    `costs`: of the protection, where the primary is 1. `saved`: the share of the resource that counts most, against
-    active replication.
+    Each scheme is shown at the interval it would ship with. Kept together and looked up on demand, because ten thousand
+    decisions are made for every one that somebody reads.
     """
+
+    totals: Floats
+    """Predicted seconds, NaN if unknown."""
+    needed: Floats
+    """Those with their margin, which the objective must leave."""
+    costs: Floats
+    """Of the protection, where the primary is 1."""
+    objectives: Floats
+    saved: Floats
+    """The share of the resource that counts most, against active replication."""
+    resource: str
+
+    @property
+    def margins(self) -> Floats:
+        """What each prediction is widened by; 0 where nothing can go wrong, NaN where nothing is known."""
+        found: Floats = self.needed / np.where(self.totals > 0, self.totals, 1.0) - 1.0
+        return np.where(self.totals == 0, 0.0, found)
+
+
+class Decision(NamedTuple):
+    """Of one slice in one step. `changed`: the scheme or the interval is not what it was."""
 
     slice: str
     scheme: Scheme
     ship_every: int
     why: Why
     changed: bool
-    totals: tuple[float, ...]
-    needed: tuple[float, ...]
-    costs: tuple[float, ...]
-    objective_s: float
-    saved: float
-    resource: str
+    row: int
+    figures: Figures
+
+    @property
+    def totals(self) -> tuple[float, ...]:
+        return tuple(self.figures.totals[self.row].tolist())
+
+    @property
+    def needed(self) -> tuple[float, ...]:
+        return tuple(self.figures.needed[self.row].tolist())
+
+    @property
+    def costs(self) -> tuple[float, ...]:
+        return tuple(self.figures.costs[self.row].tolist())
+
+    @property
+    def objective_s(self) -> float:
+        return float(self.figures.objectives[self.row])
 
     @property
     def predicted_s(self) -> dict[Scheme, float | None]:
@@ -57,15 +96,9 @@ class Decision(NamedTuple):
         return self.needed[rank(scheme)] <= self.objective_s
 
     @property
-    def margins(self) -> dict[Scheme, float]:
-        """What each prediction is widened by; 0 where nothing can go wrong."""
-        pairs = zip(LADDER, self.needed, self.totals, strict=True)
-        return {scheme: needed / total - 1 if total > 0 else 0.0 for scheme, needed, total in pairs}
-
-    @property
     def margin(self) -> float:
-        """The widest of them: how unsure the controller is of this slice."""
-        return max((margin for margin in self.margins.values() if not math.isnan(margin)), default=0.0)
+        """The widest of the six: how unsure the controller is of this slice."""
+        return float(np.nanmax(self.figures.margins[self.row]))
 
     @property
     def cost(self) -> float:
@@ -74,14 +107,16 @@ class Decision(NamedTuple):
     @property
     def cost_ratio(self) -> float:
         """Against active replication."""
-        return self.cost / self.costs[-1] if self.costs[-1] > 0 else 1.0
+        active = self.costs[-1]
+        return self.cost / active if active > 0 else 1.0
 
     @property
     def sentence(self) -> str:
-        needs = "unknown" if self.chosen_s is None else f"{self.chosen_s:.1f} s"
+        promised, saved = self.chosen_s, float(self.figures.saved[self.row])
+        needs = "unknown" if promised is None else f"{promised:.1f} s"
         parts = [f"{words(self.scheme)}, {needs} of {self.objective_s:g} s"]
-        if self.saved > 0.005:
-            parts.append(f"saves {self.saved:.0%} {_NAMES[self.resource]}".replace("%", " %"))
+        if saved > 0.005:
+            parts.append(f"saves {_percent(saved)} {_NAMES[self.figures.resource]}")
         return f"{self.slice}: {', '.join(parts)}; {self._because()}"
 
     def _because(self) -> str:
@@ -91,16 +126,17 @@ class Decision(NamedTuple):
             return "nothing keeps the objective, this is the fastest"
         if self.why is Why.COOL_DOWN:
             return "another change has to wait for the cool-down"
-        cheaper = [number for number, cost in enumerate(self.costs) if cost < self.cost - 1e-6]
+        costs = self.costs
+        cheaper = [number for number, cost in enumerate(costs) if cost < self.cost - 1e-6]
         if not cheaper:
             return "nothing is cheaper"
-        nearest = max(cheaper, key=lambda number: self.costs[number])
-        name, needed = words(LADDER[nearest]), self.totals[nearest]
-        if math.isnan(needed):
+        nearest = max(cheaper, key=lambda number: costs[number])
+        name, total, needed = words(LADDER[nearest]), self.totals[nearest], self.needed[nearest]
+        if math.isnan(total):
             return f"too little is known of {name}"
-        reason = f"{name} would need {needed:.1f} s"
-        if needed <= self.objective_s:
-            reason += f" and a margin of {self.margins[LADDER[nearest]]:.0%}".replace("%", " %")
+        reason = f"{name} would need {total:.1f} s"
+        if total <= self.objective_s:
+            reason += f" and a margin of {_percent(needed / total - 1)}"
             reason += ", with room to move there" if self.why is Why.ROOM else ""
         return reason
 
@@ -125,3 +161,7 @@ _NAMES = {"cpu": "CPU", "memory": "memory", "network": "network", "nodes": "node
 
 def words(scheme: Scheme) -> str:
     return scheme.value.replace("_", " ")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,8 @@ class Facts:
 
 
 def gather(histories: Sequence[History], guarantees: Sequence[str]) -> Facts:
-    table = np.array([history.row for history in histories], dtype=np.float64).reshape(len(histories), len(COLUMNS))
+    cells = chain.from_iterable(history.row for history in histories)
+    table = np.fromiter(cells, np.float64, len(histories) * len(COLUMNS)).reshape(len(histories), len(COLUMNS))
     replays = np.array([guarantee in _REPLAYING for guarantee in guarantees], dtype=np.float64)
     keeps = np.array([guarantee != Guarantee.AMNESIA for guarantee in guarantees], dtype=np.float64)
     return Facts(table, replays, keeps)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from understudy.control.costs import Usage
-from understudy.control.decisions import Decision
+from understudy.control.decisions import Decision, Figures
 from understudy.control.history import History
 from understudy.control.margin import CAREFUL, NO_PENALTY, Caution, Penalty
 from understudy.model.costs import EVERYTHING, Costs
@@ -75,6 +75,8 @@ class Memory:
 class Outcome:
     decisions: tuple[Decision, ...]
     memory: Memory
+    figures: Figures | None
+    """None if there was nothing to decide."""
 
     @property
     def changes(self) -> tuple[Decision, ...]:

@@ -214,7 +214,8 @@ class _World:
         for number, decision in enumerate(outcome.decisions):
             if decision.changed:
                 self._change(number, decision, now)
-        self._margins.append(float(np.mean([decision.margin for decision in outcome.decisions])))
+        if outcome.figures is not None:
+            self._margins.append(float(np.nanmean(np.nanmax(outcome.figures.margins, axis=1))))
 
     def _change(self, number: int, decision: Decision, now: float) -> None:
         """Down is at once; up takes until the secondary is there, and until then the weaker of the two protects."""
