@@ -157,7 +157,7 @@ class _World:
         self._seconds = np.zeros(len(LADDER))
         self._spent, self._active = np.zeros(len(RESOURCES)), np.zeros(len(RESOURCES))
         self._kills: list[Kill] = []
-        span = trace.epochs * trace.epoch_s
+        span = max(2, trace.epochs - 1) * trace.epoch_s
         moments = np.sort(self._rng.uniform(trace.epoch_s, span, study.kills)).tolist()
         self._due = list(zip(moments, self._rng.integers(0, count, study.kills).tolist(), strict=True))
         self._ranks: list[float] = []
