@@ -14,7 +14,7 @@ from rich.table import Table
 from understudy.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from understudy.simulate.controller_run import Result
+    from understudy.simulate.controller_result import Result
     from understudy.simulate.controller_trace import Trace
 
 app = typer.Typer(help="The controller: which scheme for which objective, and what it saves.", no_args_is_help=True)
@@ -44,7 +44,7 @@ def simulate(
     """Replay a load through the controller's decisions, kill nodes, and count costs and broken promises."""
     from understudy.control.watch import Settings
     from understudy.model.recovery import Guarantee, member
-    from understudy.simulate.controller_run import Study
+    from understudy.simulate.controller_result import Study
     from understudy.simulate.controller_run import simulate as run
 
     traces = _traces(trace, shape, slices, epochs, seed)
