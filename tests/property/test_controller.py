@@ -14,7 +14,7 @@ from understudy.control.controller import decide_schemes, remember_recovery
 from understudy.control.costs import Usage, prices, weighted
 from understudy.control.decisions import Decision, Why
 from understudy.control.estimates import estimate
-from understudy.control.history import History
+from understudy.control.history import Error, History
 from understudy.control.margin import NO_PENALTY, Caution, after_recovery
 from understudy.control.series import Transfer
 from understudy.control.watch import Held, Memory, Settings, Watched
@@ -137,7 +137,8 @@ def test_the_margin_never_shrinks_with_a_broken_promise(recoveries: list[tuple[f
     for predicted, actual, later in recoveries:
         now += later
         before = penalty.now(now, caution)
-        penalty = after_recovery(penalty, predicted, actual, 5.0, now, caution)
+        error = Error(Scheme.DEPLOYED, predicted, predicted, actual, 5.0)
+        penalty = after_recovery(penalty, error, now, caution)
         after = penalty.now(now, caution)
         if actual > 5.0:
             assert after >= min(before + caution.step, caution.limit) - 1e-9
@@ -150,13 +151,13 @@ def test_a_broken_promise_is_remembered_until_it_is_forgotten() -> None:
     one = Watched(settled(), Usage(cpu=0.3), 2.5)
     memory = decide_schemes([one], Memory(), SETTINGS, 0.0).memory
     before = decide_schemes([one], memory, SETTINGS, 10.0)
-    broken = remember_recovery(before.memory, one.slice, 1.0, 3.0, 2.5, 11.0, SETTINGS)
-    soon, late = (decide_schemes([one], broken, SETTINGS, now).decisions[0] for now in (16.0, 10_000.0))
+    late, early = (Error(Scheme.DEPLOYED, 1.0, 1.0, actual, 2.5) for actual in (3.0, 1.0))
+    broken = remember_recovery(before.memory, one.slice, late, SETTINGS, 11.0)
+    soon, later = (decide_schemes([one], broken, SETTINGS, now).decisions[0] for now in (16.0, 10_000.0))
     assert soon.margin > before.decisions[0].margin
     assert rank(soon.scheme) > rank(before.decisions[0].scheme)
-    assert math.isclose(late.margin, before.decisions[0].margin, abs_tol=0.001)
-    kept = remember_recovery(before.memory, one.slice, 1.0, 1.0, 2.5, 11.0, SETTINGS)
-    assert kept is before.memory
+    assert math.isclose(later.margin, before.decisions[0].margin, abs_tol=0.001)
+    assert remember_recovery(before.memory, one.slice, early, SETTINGS, 11.0) is before.memory
 
 
 @settings(deadline=None)

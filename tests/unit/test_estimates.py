@@ -132,6 +132,11 @@ def test_what_took_longer_than_predicted_corrects_the_next_prediction() -> None:
     other = total(WARM, Scheme.PASSIVE_STANDBY_HOT)
     slow = recovered(WARM, Error(Scheme.DEPLOYED, before, before, 1.5 * before, objective_s=2 * before))
     assert total(slow, Scheme.DEPLOYED) == pytest.approx(1.5 * before)
+    again = estimate(slow, ship_every=1).error(Scheme.DEPLOYED, 1.5 * before)
+    assert again is not None
+    assert again.raw_s == pytest.approx(before), "a correction is not corrected"
+    assert again.ratio == pytest.approx(1.0)
+    assert estimate(History("counts[0]")).error(Scheme.DEPLOYED, 1.0) is None
     assert total(slow, Scheme.PASSIVE_STANDBY_HOT) == other
     quick = recovered(WARM, Error(Scheme.DEPLOYED, before, before, 0.5 * before))
     assert total(quick, Scheme.DEPLOYED) == pytest.approx(before), "luck changes nothing"

@@ -15,6 +15,7 @@ import numpy as np
 from understudy.control.candidates import Board, Numbers
 from understudy.control.decisions import Decision, Figures, Why
 from understudy.control.estimates import ACTIVE, Floats
+from understudy.control.history import Error
 from understudy.control.margin import NO_PENALTY, after_recovery
 from understudy.control.watch import Held, Memory, Outcome, Settings, Watched
 from understudy.model.switches import LADDER
@@ -30,14 +31,12 @@ def decide_schemes(watched: Sequence[Watched], memory: Memory, settings: Setting
     return _outcome(board, chosen, reasons)
 
 
-def remember_recovery(
-    memory: Memory, slice_: str, predicted_s: float, actual_s: float, objective_s: float, now: float, settings: Settings
-) -> Memory:
+def remember_recovery(memory: Memory, slice_: str, error: Error, settings: Settings, now: float) -> Memory:
     """A failure is over: a broken promise widens the margin of its slice."""
     before = memory.held.get(slice_)
     if before is None:
         return memory
-    penalty = after_recovery(before.penalty, predicted_s, actual_s, objective_s, now, settings.caution)
+    penalty = after_recovery(before.penalty, error, now, settings.caution)
     if penalty is before.penalty:
         return memory
     return Memory(MappingProxyType({**memory.held, slice_: replace(before, penalty=penalty)}))

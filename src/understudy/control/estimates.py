@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.control.history import History
+from understudy.control.history import Error, History
 from understudy.model.recovery import SHIP_EVERY, SHIP_SELDOM, Guarantee, Scheme
 from understudy.model.switches import LADDER
 
@@ -156,6 +156,14 @@ class Estimate:
         """Detection included."""
         steps = self.steps[scheme]
         return None if steps is None else sum(steps.values())
+
+    def error(self, scheme: Scheme, actual_s: float, objective_s: float | None = None) -> Error | None:
+        """What came of a prediction; None if there was none."""
+        steps = self.steps[scheme]
+        if steps is None:
+            return None
+        predicted = sum(steps.values())
+        return Error(scheme, predicted - steps["correction"], predicted, actual_s, objective_s)
 
     def to_data(self) -> dict[str, Any]:
         return {

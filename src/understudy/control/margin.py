@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from understudy.control.history import Error
+
 
 @dataclass(frozen=True)
 class Caution:
@@ -38,13 +40,11 @@ NO_PENALTY = Penalty()
 CAREFUL = Caution()
 
 
-def after_recovery(
-    penalty: Penalty, predicted_s: float, actual_s: float, objective_s: float, now: float, caution: Caution
-) -> Penalty:
+def after_recovery(penalty: Penalty, error: Error, now: float, caution: Caution) -> Penalty:
     """A kept promise changes nothing: the penalty shrinks with time, not with luck."""
-    if actual_s <= objective_s:
+    if not error.broken:
         return penalty
-    missed = actual_s / predicted_s - 1.0 if predicted_s > 0 else 0.0
+    missed = error.actual_s / error.predicted_s - 1.0 if error.predicted_s > 0 else 0.0
     # Asked for more than was missed, and never for less than before.
     amount = max(penalty.now(now, caution), missed) + caution.step
     return replace(penalty, amount=min(amount, caution.limit), at=now)

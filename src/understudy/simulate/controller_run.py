@@ -174,7 +174,8 @@ class _World:
     def _learn(self, number: int, scheme: Scheme, predicted: float, actual: Actual, at: float) -> None:
         history, objective = self._histories[number], self._study.objective_s
         raw = predicted / history.row[-len(LADDER) + rank(scheme)]
-        history = recovered(history, Error(scheme, raw, predicted, actual.total, objective))
+        error = Error(scheme, raw, predicted, actual.total, objective)
+        history = recovered(history, error)
         if actual.deploy:
             self._generation += 1
             steps = Steps(deploy=actual.deploy, wire_receive=actual.wire, done=True)
@@ -182,9 +183,7 @@ class _World:
             if fresh or scheme is Scheme.DEPLOYED:
                 history = started(history, self._generation, steps, fresh=fresh)
         self._histories[number] = history
-        self._memory = remember_recovery(
-            self._memory, history.slice, predicted, actual.total, objective, at, self._study.settings
-        )
+        self._memory = remember_recovery(self._memory, history.slice, error, self._study.settings, at)
         # The secondary has become the primary: until there is another, a checkpoint is all there is.
         wanted = int(self._wanted[number])
         self._effective[number] = PASSIVE
