@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,8 +121,9 @@ def _show(results: list[Result]) -> None:
     console.print(table)
     for result in results:
         for kill in result.broken:
+            predicted = "unknown" if math.isnan(kill.predicted_s) else f"{kill.predicted_s:.2f} s"
             console.print(
                 f"{result.study.objective_s:g} s: {kill.slice} at {kill.at_s:.1f} s by {words(kill.scheme)}: "
-                f"{kill.actual_s:.2f} s, predicted {kill.predicted_s:.2f} s: {kill.cause}"
+                f"{kill.actual_s:.2f} s, predicted {predicted}: {kill.cause}"
             )
     console.print(f"traces: {', '.join(dict.fromkeys(result.origin for result in results))}")

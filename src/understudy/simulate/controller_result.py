@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +32,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Kill:
-    """`cause` is empty if the promise was kept."""
+    """`cause` is empty if the promise was kept; `predicted_s` is NaN if too little was known."""
 
     slice: str
     at_s: float
@@ -103,4 +104,9 @@ class Result:
 
 def _kill_data(kill: Kill) -> dict[str, Any]:
     data = {name: getattr(kill, name) for name in Kill.__dataclass_fields__}
-    return {name: round(value, 3) if isinstance(value, float) else value for name, value in data.items()}
+    return {name: _rounded(value) if isinstance(value, float) else value for name, value in data.items()}
+
+
+def _rounded(value: float) -> float | None:
+    """JSON knows no NaN."""
+    return None if math.isnan(value) else round(value, 3)
