@@ -32,6 +32,9 @@ TICKS = 2
 SHIPPING = 0.3
 """The share of an epoch that passes until a shipped checkpoint is complete."""
 QUERY_BYTES = 200.0 * MB
+FIRST = "the first secondary was still being set up"
+STRONGER = "a stronger scheme was still being set up"
+AGAIN = "after a failure, its new secondary was still being set up"
 RECEIVED_BYTES, CHANGED_BYTES, PUBLISHED = 60.0, 17.0, 0.1
 """A row read, a row of state changed (measured), and rows written for each row read."""
 
@@ -61,6 +64,7 @@ class _World:
         self._wanted = np.full(count, PASSIVE)
         self._interval = np.full(count, 5)
         self._ready_at = np.zeros(count)
+        self._missing = [FIRST] * count
         self._generation = 1
         self._changes: list[list[float]] = [[] for _ in range(count)]
         self._seconds = np.zeros(len(LADDER))
@@ -134,6 +138,8 @@ class _World:
         self._wanted[number] = wanted
         self._effective[number] = min(wanted, before)
         self._ready_at[number] = now + (self._set_up(number, before, wanted) if wanted > before else 0.0)
+        if len(self._changes[number]) > 1:
+            self._missing[number] = STRONGER
 
     def _set_up(self, number: int, before: int, wanted: int) -> float:
         """Brings the secondary up, which shows how long deploying and loading take."""
@@ -165,7 +171,7 @@ class _World:
         actual = recover(self._machine, situation, self._rng)
         predicted = decision.totals[rank(scheme)]
         late = actual.total > decision.objective_s
-        cause = _cause(decision, established) if late else ""
+        cause = (_cause(decision) if established else self._missing[number]) if late else ""
         self._kills.append(
             Kill(history.slice, at, scheme, established, predicted, actual.total, decision.objective_s, cause)
         )
@@ -186,6 +192,7 @@ class _World:
         self._memory = remember_recovery(self._memory, history.slice, error, self._study.settings, at)
         # The secondary has become the primary: until there is another, a checkpoint is all there is.
         wanted = int(self._wanted[number])
+        self._missing[number] = AGAIN
         self._effective[number] = PASSIVE
         self._ready_at[number] = at + actual.total + self._set_up(number, PASSIVE, wanted)
 
@@ -223,9 +230,7 @@ class _World:
         )
 
 
-def _cause(decision: Decision, established: bool) -> str:
-    if not established:
-        return "the secondary was still on its way"
+def _cause(decision: Decision) -> str:
     if decision.why is Why.UNREACHABLE:
         return "nothing keeps this objective"
     if decision.why is Why.COOL_DOWN:
