@@ -98,10 +98,9 @@ class Board:
         """What a slice has keeps its objective, and the best would hardly be cheaper, nor faster for the same price."""
         now_cost, best_cost = self.costs[self.rows, self.current], self.costs[self.rows, best]
         faster = self.totals[self.rows, best] < self.totals[self.rows, self.current] - EVEN_S
-        as_cheap = best_cost <= now_cost * (1.0 + self.settings.tie) + EVEN_S
+        alike = np.abs(now_cost - best_cost) <= self.settings.tie * best_cost + EVEN_S
         little = now_cost - best_cost <= self.settings.gain * self.costs[:, -1]
-        tie = faster & as_cheap & (now_cost <= best_cost * (1.0 + self.settings.tie) + EVEN_S)
-        found: Flags = (self.current >= 0) & keeps[self.rows, self.current] & little & ~tie
+        found: Flags = (self.current >= 0) & keeps[self.rows, self.current] & little & ~(faster & alike)
         return found
 
     def _recent(self) -> Flags:
