@@ -52,7 +52,7 @@ def show(title: str, results: list[Result]) -> None:
 
 
 def promises(slices: int, epochs: int, study: Study) -> None:
-    """Kills at random moments across load shapes, as the issue asks; every miss with its cause."""
+    """Kills at random moments across load shapes; every miss with its cause."""
     print(
         f"\n{study.kills} kills for each of {len(SHAPES)} shapes and each objective of 1, 2, 5, 20 s, seed {study.seed}"
     )

@@ -17,7 +17,7 @@ from understudy.simulate.controller_result import Result
 COLOURS = ("#f0e8c8", "#cfe3b0", "#93ccb0", "#4ea5b8", "#2f6ea5", "#1d3a6b")
 LINES = {"cpu": "-", "memory": "--", "network": ":", "nodes": "-."}
 LABELS = {"cpu": "CPU", "memory": "memory", "network": "network", "nodes": "nodes"}
-NOTE = "simulated: the controller's own decisions on a synthetic trace, step times as measured on Spark"
+NOTE = "simulated: the controller's own decisions on a synthetic trace, step times partly measured on Spark"
 
 
 def _figure(width: float, height: float) -> Any:

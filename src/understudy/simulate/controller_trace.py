@@ -50,9 +50,10 @@ class Trace:
 class Workload:
     """The sentiment example, as a model: what its stateful operator costs at a rate.
 
-    `floor_s` is the measured floor of a micro-batch with a window and a watermark (0.24 s at 1,000 rows). A row costs
-    `row_s`, is kept for ten seconds in five windows, and takes `row_bytes` of state. Slices differ in rate by a factor
-    of up to `spread` either way and are shifted against each other by up to a period, and batches scatter by `noise`.
+    `floor_s` is the measured floor of a micro-batch with a window and a watermark (0.24 s at 1,000 rows). That a row
+    costs `row_s`, and takes `row_bytes` of state for ten seconds, in all windows together, is assumed. Slices differ in
+    rate by a factor of up to `spread` either way and are shifted against each other by up to a period, and batches
+    scatter by `noise`.
     """
 
     shape: str = "messages"
