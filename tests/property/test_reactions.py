@@ -23,8 +23,10 @@ from understudy.control.reactions import (
     Vigil,
     Wake,
     react,
+    sign_of,
 )
 from understudy.errors import InvalidInput
+from understudy.model.snapshot import NodeView
 
 PATIENCE = Patience()
 CALM = SliceSign("counts[0]", "node-1", 1, Reaction.SPECULATIVE, Secondary.SUSPENDED, "node-2", 10, 9)
@@ -149,6 +151,13 @@ def test_an_order_that_was_lost_is_given_again_and_counted_once() -> None:
         [NodeSign("node-1"), NodeSign("node-2")], [replace(CALM, secondary=Secondary.AWAKE)], Vigil(), PATIENCE, 0
     )
     assert isinstance(fresh.actions[0], RollBack)
+
+
+def test_a_heartbeat_is_missed_when_it_is_clearly_late() -> None:
+    silences = (0.0, 0.1, 0.14, 0.16, 0.26, 3.1)
+    signs = [sign_of(NodeView("n", connected=True, ready=True, silent_s=silent), 0.1) for silent in silences]
+    assert [sign.misses for sign in signs] == [0, 0, 0, 1, 2, 30]
+    assert not sign_of(NodeView("n", connected=False, ready=True, silent_s=0.0), 0.1).answers
 
 
 def test_the_benchmark_detector_asks_only_under_load() -> None:

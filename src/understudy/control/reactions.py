@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 
+from understudy.model.snapshot import NodeView
+
 
 class Reaction(StrEnum):
     CONSERVATIVE = "conservative"
@@ -42,6 +44,12 @@ class NodeSign:
     @property
     def answers(self) -> bool:
         return self.connected and self.misses == 0
+
+
+def sign_of(node: NodeView, heartbeat_s: float, grace: float = 0.5) -> NodeSign:
+    """A heartbeat counts as missed when it is late by `grace` of its interval: no network is perfectly regular."""
+    late = node.silent_s / heartbeat_s - grace
+    return NodeSign(node.name, max(0, int(late)), node.connected)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from understudy.control.costs import Usage
 from understudy.control.decisions import Decision, Figures
@@ -66,9 +67,23 @@ class Held:
 
 @dataclass(frozen=True)
 class Memory:
-    """All that is kept between two steps; give it back at the next."""
+    """All that is kept between two steps; give it back at the next. As data it survives a restart of the manager."""
 
     held: Mapping[str, Held] = field(default_factory=lambda: MappingProxyType({}))
+
+    def to_data(self) -> dict[str, list[str | float]]:
+        return {
+            name: [held.scheme.value, held.ship_every, held.since, held.penalty.amount, held.penalty.at]
+            for name, held in self.held.items()
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, list[Any]]) -> Memory:
+        held = {
+            name: Held(Scheme(scheme), int(interval), since, Penalty(amount, at) if amount else NO_PENALTY)
+            for name, (scheme, interval, since, amount, at) in data.items()
+        }
+        return cls(MappingProxyType(held))
 
 
 @dataclass(frozen=True)
