@@ -4,7 +4,7 @@ python benchmarks/controller.py                     objectives of 0 to 20 s, bot
 python benchmarks/controller.py --figures docs/img  and the figures of docs/controller.md
 python benchmarks/controller.py --trace FILE        the same on a recorded trace
 
-The decisions are those of a running system; loads, step times and kills are simulated (simulate/controller_*.py).
+The decisions are the real code; loads, step times and kills are simulated (simulate/controller_*.py).
 """
 
 from __future__ import annotations
