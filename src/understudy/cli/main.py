@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from understudy.cli import availability
+from understudy.cli import availability, controller
 from understudy.cli.fidelity import fidelity
 from understudy.cli.mc_trees import mc_trees
 from understudy.cli.node import node
@@ -49,3 +49,4 @@ def _root() -> None:
 for verb in (run, node, topology, plan, fidelity, mc_trees, plan_compare):
     app.command(verb.__name__.replace("_", "-"))(verb)
 app.add_typer(availability.app, name="availability")
+app.add_typer(controller.app, name="controller")
