@@ -87,6 +87,9 @@ def _plain(value: Any) -> Any:
     """What counts as the same value: -0.0 is 0.0, a NaN is a NaN."""
     if isinstance(value, float):
         return "nan" if value != value else value + 0.0
+    if isinstance(value, dict):
+        # A struct has its fields in one order, whatever order they were given in.
+        return repr(sorted((name, _plain(part)) for name, part in value.items()))
     return repr(value)
 
 

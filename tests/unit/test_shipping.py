@@ -38,7 +38,7 @@ class Slice:
 
     def ship(self, disk: Disk | None = None) -> int:
         checkpoint = self.query.committed()
-        copied = self.store(disk).ship(checkpoint, checkpoint.epoch, self.generation, self.shipped)
+        copied = self.store(disk).ship(checkpoint, checkpoint.epoch, self.generation, self.shipped).copied
         self.store(disk).recycle()
         return copied
 
@@ -88,7 +88,7 @@ def test_nothing_shipped_means_start_from_the_beginning(tmp_path: Path, slice_: 
 
 def test_a_slice_without_state_ships_where_it_is(tmp_path: Path, slice_: Slice) -> None:
     for epoch in (4, 9):
-        assert slice_.store().ship(None, epoch, 1, Shipped()) == 0
+        assert slice_.store().ship(None, epoch, 1, Shipped()).copied == 0
     marker = slice_.restore(tmp_path / "b")
     assert marker == Marker(9, 1, ())
     assert slice_.store().acknowledged() == 4

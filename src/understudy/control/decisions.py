@@ -136,7 +136,7 @@ class Decision(NamedTuple):
             return f"too little is known of {name}"
         reason = f"{name} would need {total:.1f} s"
         if total <= self.objective_s:
-            reason += f" and a margin of {_percent(needed / total - 1)}"
+            reason += f" and a margin of {_percent(needed / total - 1)}" if total > 0 else ""
             reason += ", with room to move there" if self.why is Why.ROOM else ""
         return reason
 

@@ -22,3 +22,8 @@ class Detector:
     def dead(self, node: NodeView) -> bool:
         allowed = self.misses if node.connected else self.misses_disconnected
         return node.silent_s > allowed * self.heartbeat_s
+
+    @property
+    def usual_s(self) -> float:
+        """From a killed node to its being given up."""
+        return (self.misses_disconnected + 1) * self.heartbeat_s

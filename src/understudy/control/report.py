@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -66,6 +66,14 @@ class FaultReport(Frozen):
     recoveries: tuple[RecoveryReport, ...]
 
 
+class DecisionReport(Frozen):
+    """What the controller chose, in a sentence and in figures."""
+
+    at_s: float
+    sentence: str
+    figures: dict[str, Any]
+
+
 class SinkReport(Frozen):
     epochs: int
     rows: int
@@ -116,6 +124,7 @@ class Report(Frozen):
     slices: dict[str, SliceReport]
     faults: tuple[FaultReport, ...]
     transitions: tuple[TransitionReport, ...]
+    decisions: tuple[DecisionReport, ...]
     sinks: dict[str, SinkReport]
     costs: CostReport
     diverged: tuple[str, ...]
@@ -161,6 +170,14 @@ def verdict(phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, 
     clean = all(sink.lost_epochs == 0 and sink.duplicate_epochs == 0 for sink in sinks.values())
     whole = not any(one.gaps or one.forgotten for one in slices.values())
     return "exact" if clean and whole else "lossy"
+
+
+def decision_reports(events: Sequence[Event], began_at: float) -> tuple[DecisionReport, ...]:
+    return tuple(
+        DecisionReport(at_s=round(e.at - began_at, 3), sentence=e.text, figures=e.fields)
+        for e in events
+        if e.kind == "decision"
+    )
 
 
 def transition_reports(events: Sequence[Event], began_at: float) -> tuple[TransitionReport, ...]:

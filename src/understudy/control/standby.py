@@ -34,7 +34,9 @@ def allowed(scheme: Scheme, vertex: Vertex, passive: bool) -> Scheme:
 
 
 def initial_scheme(vertex: Vertex, for_all: Scheme | None) -> Scheme:
-    return allowed(Scheme(for_all or vertex.recovery.scheme), vertex, passive=False)
+    """With an objective a slice starts on the safe side; the controller knows better as soon as it knows anything."""
+    own = Scheme.ACTIVE_REPLICATION if vertex.recovery.objective_s is not None else vertex.recovery.scheme
+    return allowed(Scheme(for_all or own), vertex, passive=False)
 
 
 def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, Deploy]]:
@@ -46,7 +48,7 @@ def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, D
             slice=name,
             generation=assignment.generation,
             rewind=assignment.rewind,
-            ship_every=_interval(vertex, assignment.scheme),
+            ship_every=_interval(vertex, assignment),
         ),
     )
     if assignment.standby is not None:
@@ -54,11 +56,11 @@ def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, D
         yield seat.node, Deploy(slice=name, generation=seat.generation, lead=False, switches=switches)
 
 
-def _interval(vertex: Vertex, scheme: Scheme) -> int:
+def _interval(vertex: Vertex, assignment: Assignment) -> int:
     """Epochs between two shipped checkpoints; 0 where nothing is kept."""
-    if scheme is Scheme.NONE or vertex.recovery.guarantee == Guarantee.AMNESIA:
+    if assignment.scheme is Scheme.NONE or vertex.recovery.guarantee == Guarantee.AMNESIA:
         return 0
-    return vertex.recovery.interval(scheme)
+    return assignment.ship_every or vertex.recovery.interval(assignment.scheme)
 
 
 def agrees(replica: ReplicaStatus, deploy: Deploy) -> bool:

@@ -55,7 +55,8 @@ STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "fi
 class ReplicaStatus(Frozen):
     """`lead`: this replica ships and acknowledges, so it is the primary. `switches` are those that are on by now,
     `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
-    `up_s` counts from its start, or from the moment it took over."""
+    `up_s` counts from its start, or from the moment it took over. `shipped_to`, `ship_bytes` and `ship_s` are of the
+    last shipment, `checkpoint_bytes` is what a restore of it would read."""
 
     slice: str
     generation: int
@@ -74,6 +75,10 @@ class ReplicaStatus(Frozen):
     bytes_pulled: int = 0
     bytes_published: int = 0
     bytes_shipped: int = 0
+    shipped_to: int = -1
+    checkpoint_bytes: int = 0
+    ship_bytes: int = 0
+    ship_s: float = 0.0
     cpu_s: float = 0.0
     batch_s: float = 0.0
     spooled: int = 0

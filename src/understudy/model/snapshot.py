@@ -57,6 +57,8 @@ class Assignment:
     waits_for: SliceId | None = None
     """A slice that has to make a bag again before this one can read on."""
     scheme: Scheme = Scheme.PASSIVE_REPLICATION
+    ship_every: int | None = None
+    """Epochs between two shipped checkpoints, where the controller chose; otherwise it follows the scheme."""
     standby: Seat | None = None
     issued: int = 0
     """The newest generation given out, also to secondaries that are gone."""

@@ -10,6 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, get_args
 
 from understudy.errors import InvalidInput
+from understudy.model.costs import EVERYTHING, Costs
 from understudy.model.durations import seconds as seconds
 from understudy.model.names import valid_name
 from understudy.model.recovery import Recovery
@@ -59,10 +60,14 @@ Stream = Source | Operator | str
 
 @dataclass
 class Topology:
-    """A directed acyclic graph of operators. Filled by the user's file, then only read."""
+    """A directed acyclic graph of operators. Filled by the user's file, then only read.
+
+    `costs` says what resources are worth; the controller weighs schemes by it where operators have an objective.
+    """
 
     name: str
     epoch: str | float = "1 second"
+    costs: Costs = EVERYTHING
     sources: list[Source] = field(default_factory=list, init=False)
     operators: list[Operator] = field(default_factory=list, init=False)
     sinks: list[Sink] = field(default_factory=list, init=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from understudy.model.messages import Failure, ReplicaStatus
 from understudy.model.run import Frozen
 from understudy.model.snapshot import Phase
@@ -38,6 +40,11 @@ class SliceState(Frozen):
     epoch: int = -1
     lag: int = 0
     state: str = "starting"
+    objective_s: float | None = None
+    predicted_s: dict[str, float | None] = Field(default_factory=dict)
+    """How long each scheme would take to bring the slice back; None where too little is known."""
+    reason: str | None = None
+    """What the controller said last."""
 
 
 class RunState(Frozen):

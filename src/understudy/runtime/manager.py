@@ -29,6 +29,7 @@ from understudy.control.instructions import (
 from understudy.control.report import (
     CostReport,
     Report,
+    decision_reports,
     fault_reports,
     sink_report,
     slice_reports,
@@ -65,6 +66,7 @@ from understudy.model.view import RunState, SliceState
 from understudy.runtime.connection import Connection
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
+from understudy.runtime.steering import Steering, Surroundings
 from understudy.store.interface import StateStore
 
 logger = logging.getLogger(__name__)
@@ -96,6 +98,7 @@ class Manager:
         self._replacements: int = store.fact("replacements") or 0
         self._ledger = Ledger(store.fact("ledger"))
         self._protections = Protections(store.fact("protections"))
+        self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
         self._diverged: set[str] = set()
         self._finishing = False
@@ -150,10 +153,12 @@ class Manager:
 
     def _note_replicas(self, beat: Heartbeat) -> None:
         for replica in beat.replicas:
+            self._steer_by(replica)
             key = (replica.slice, replica.generation)
             if replica.lead and replica.steps.done and replica.generation > 1 and key not in self._recovered:
                 self._recovered.add(key)
                 fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
+                fields["predicted"] = self._steering.back(replica.slice, replica.steps.done_at)
                 self.note("recovered", f"{replica.slice} is back", fields, self._cause(replica.slice))
             if replica.diverged is not None and replica.slice not in self._diverged:
                 self._diverged.add(replica.slice)
@@ -162,6 +167,30 @@ class Manager:
                     "was published; avoid rand(), uuid() and the current time, or say deterministic=False"
                 )
                 self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
+
+    def _steer_by(self, replica: ReplicaStatus) -> None:
+        slice_id = SliceId.parse(replica.slice)
+        assignment = self._assignments.get(slice_id)
+        if assignment is not None and self._kind(slice_id) is Kind.OPERATOR:
+            reached = self._protections.reached.get(replica.slice)
+            self._steering.hear(replica, assignment, reached, self._clock())
+
+    def _steer(self) -> None:
+        """Lets the controller choose for the slices that have an objective."""
+        layout = self._layout
+        if self._phase is not Phase.RUNNING or layout is None or self.run.scheme is not None:
+            return
+        hosts = [a.node for a in self._assignments.values() if layout[a.slice.operator].kind is Kind.OPERATOR]
+        ready = sum(connection.beat.ready and connection.send is not None for connection in self._connections.values())
+        detect_s = self._detector.usual_s
+        watched = [
+            (a, layout[a.slice.operator], Surroundings(detect_s, hosts.count(a.node) - 1, ready > 1))
+            for a in self._assignments.values()
+            if layout[a.slice.operator].recovery.objective_s is not None
+        ]
+        for decision in self._steering.decide(watched, self._wall()):
+            self.note("decision", decision.sentence, decision.to_data())
+            self._protect(SliceId.parse(decision.slice), decision.scheme, decision.ship_every)
 
     def _cause(self, slice_name: str) -> int | None:
         kinds = ("assigned", "promoted")
@@ -224,9 +253,10 @@ class Manager:
             instructions += self._decide()
         self._greet()
         self._look()
+        self._steer()
         if self._clock() - self._saved > SAVE_EVERY_S:
             self._saved = self._clock()
-            self._store.keep({"ledger": self._ledger.dump(), "protections": self._protections.dump()})
+            self._store.keep(self._books())
         return instructions
 
     def _decide(self) -> tuple[Instruction, ...]:
@@ -245,6 +275,13 @@ class Manager:
             words = change.scheme.replace("_", " ")
             took = f" after {change.seconds:.2f} s" if change.seconds is not None else ""
             self.note("protection", f"{change.slice} is protected by {words}{took}", fields)
+
+    def _books(self) -> dict[str, Any]:
+        return {
+            "ledger": self._ledger.dump(),
+            "protections": self._protections.dump(),
+            "steering": self._steering.dump(),
+        }
 
     def _kind(self, slice_id: SliceId) -> Kind | None:
         return None if self._layout is None else self._layout[slice_id.operator].kind
@@ -269,12 +306,17 @@ class Manager:
                 why="its operator is not deterministic, so two working copies would disagree",
                 fix="choose passive_standby_hot or a scheme below it",
             )
-        if scheme is current.scheme:
-            return
-        self._protections.ask(str(slice_id), scheme, self._clock())
-        fields = {"slice": str(slice_id), "scheme": scheme, "before": current.scheme}
-        self.note("switched", f"{slice_id} goes from {current.scheme} to {scheme}", fields)
-        self._enact(Assign(replace(current, scheme=scheme, mishaps=0), f"{slice_id}: {scheme}"))
+        self._protect(slice_id, scheme, None)
+
+    def _protect(self, slice_id: SliceId, scheme: Scheme, ship_every: int | None) -> None:
+        current = self._assignments[slice_id]
+        if scheme is not current.scheme:
+            self._protections.ask(str(slice_id), scheme, self._clock())
+            fields = {"slice": str(slice_id), "scheme": scheme, "before": current.scheme}
+            self.note("switched", f"{slice_id} goes from {current.scheme} to {scheme}", fields)
+        changed = replace(current, scheme=scheme, ship_every=ship_every, mishaps=0)
+        if changed != current:
+            self._enact(Assign(changed, f"{slice_id}: {scheme}"))
 
     def _snapshot(self) -> Snapshot:
         now = self._clock()
@@ -352,6 +394,9 @@ class Manager:
             kind = (
                 "promoted" if before and before.standby and before.standby.generation == new.generation else "assigned"
             )
+            if before is not None and self._layout is not None:
+                scheme = self._protections.reached.get(str(new.slice), Scheme.PASSIVE_REPLICATION)
+                self._steering.failed(before, self._layout[new.slice.operator], scheme, self._wall())
             self.note(kind, reason, fields, self._lost.get(before.node) if before else None)
         elif before.standby != new.standby:
             node = new.standby.node if new.standby else None
@@ -399,8 +444,7 @@ class Manager:
 
     def _end(self, phase: Phase, reason: str) -> None:
         self._phase = phase
-        kept = {"ledger": self._ledger.dump(), "protections": self._protections.dump()}
-        self._store.keep({"phase": phase, "ended_at": self._wall(), **kept})
+        self._store.keep({"phase": phase, "ended_at": self._wall(), **self._books()})
         self.note(phase, reason, {})
 
     # -- telling
@@ -449,6 +493,7 @@ class Manager:
             slices=slices,
             faults=fault_reports(store.events(), began),
             transitions=transition_reports(store.events(), began),
+            decisions=decision_reports(store.events(), began),
             sinks=sinks,
             costs=CostReport(
                 cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
@@ -479,6 +524,11 @@ class Manager:
             slices=self._slice_states(),
         )
 
+    def _predicted(self, assignment: Assignment) -> dict[str, float | None]:
+        if self._layout is None or self._kind(assignment.slice) is not Kind.OPERATOR:
+            return {}
+        return self._steering.outlook(str(assignment.slice), self._layout[assignment.slice.operator])
+
     def _slice_states(self) -> tuple[SliceState, ...]:
         if self._layout is None:
             return ()
@@ -489,6 +539,7 @@ class Manager:
             view = views.get(assignment.node)
             replicas = view.replicas if view else ()
             own = next((r for r in replicas if _is_primary(r, assignment)), None)
+            decision = self._steering.decisions.get(str(assignment.slice))
             found.append(
                 SliceState(
                     slice=str(assignment.slice),
@@ -499,6 +550,9 @@ class Manager:
                     secondary=assignment.standby.node if assignment.standby else None,
                     epoch=own.epoch if own else -1,
                     lag=newest - own.epoch if own else newest + 1,
+                    objective_s=self._layout[assignment.slice.operator].recovery.objective_s,
+                    predicted_s=self._predicted(assignment),
+                    reason=decision.sentence if decision else None,
                     state=_words(own) if own else "starting" if view else "lost",
                 )
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from understudy.stream import shipping
@@ -78,10 +79,17 @@ class Shipper:
         checkpoint = shipping.committed(query.directory) if replica.vertex.stateful else None
         epoch = checkpoint.epoch if checkpoint else epoch
         replica.site.log.settle(replica.slice, epoch)
-        copied = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
+        began = time.monotonic()
+        shipment = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
         self._acknowledge(self._store.acknowledged())
         self._store.recycle()
-        replica.update(bytes_shipped=replica.status().bytes_shipped + copied)
+        replica.update(
+            bytes_shipped=replica.status().bytes_shipped + shipment.copied,
+            shipped_to=epoch,
+            checkpoint_bytes=shipment.whole,
+            ship_bytes=shipment.copied,
+            ship_s=round(time.monotonic() - began, 4),
+        )
 
     def _acknowledge(self, epoch: int) -> None:
         for channel in self._replica.channels:

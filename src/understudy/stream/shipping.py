@@ -59,6 +59,14 @@ class Checkpoint:
     epoch: int
 
 
+@dataclass(frozen=True)
+class Shipment:
+    """Bytes that were copied, and bytes a restore would read."""
+
+    copied: int
+    whole: int
+
+
 @dataclass
 class Shipped:
     """What store and local checkpoint have in common, by name: the time and size of the local file, and the entry.
@@ -78,8 +86,8 @@ class Store:
         self._slice = slice_id
         self._disk = disk
 
-    def ship(self, checkpoint: Checkpoint | None, epoch: int, generation: int, shipped: Shipped) -> int:
-        """Copies what is new in a checkpoint, then writes its marker; answers the bytes copied.
+    def ship(self, checkpoint: Checkpoint | None, epoch: int, generation: int, shipped: Shipped) -> Shipment:
+        """Copies what is new in a checkpoint, then writes its marker.
 
         A slice without state has no checkpoint: its marker says where to go on. The order is Spark's own: metadata and
         state, then offsets, then commits. Spark only removes files no newer batch needs, so one that vanishes while we
@@ -92,7 +100,7 @@ class Store:
         self._disk.replace(self._marker(marker), [_encode(marker)], durable=True)
         names = {entry.name for entry in marker.files}
         shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
-        return sum(copied for _, copied in found)
+        return Shipment(sum(copied for _, copied in found), sum(entry.size for entry in marker.files))
 
     def _store_all(self, checkpoint: Checkpoint, folder: str, shipped: Shipped) -> list[tuple[Entry, int]]:
         local = checkpoint.directory
