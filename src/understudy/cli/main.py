@@ -9,18 +9,23 @@ import typer
 from rich.console import Console
 
 from understudy.cli import availability
+from understudy.cli.doctor import doctor
+from understudy.cli.events import events
 from understudy.cli.fidelity import fidelity
 from understudy.cli.mc_trees import mc_trees
 from understudy.cli.node import node
+from understudy.cli.nodes import drain, freeze, kill
 from understudy.cli.plan import plan
 from understudy.cli.plan_compare import plan_compare
 from understudy.cli.run import run
+from understudy.cli.status import status
+from understudy.cli.switch import switch
 from understudy.cli.topology import topology
 from understudy.errors import UnderstudyError
 
 
 class _Verbs(typer.core.TyperGroup):
-    """Prints our own errors as three short lines and exits with 2; everything else keeps its traceback."""
+    """Prints our own errors in short lines and exits with their code; everything else keeps its traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -29,7 +34,7 @@ class _Verbs(typer.core.TyperGroup):
             console = Console(stderr=True, highlight=False, soft_wrap=True)
             console.print("[bold red]error[/]", end=" ")
             console.print(str(error), markup=False)
-            sys.exit(2)
+            sys.exit(error.exit_code)
 
 
 app = typer.Typer(
@@ -46,6 +51,7 @@ def _root() -> None:
     """Keeps PySpark streams running when machines do not."""
 
 
-for verb in (run, node, topology, plan, fidelity, mc_trees, plan_compare):
+watching = (status, events, switch, kill, freeze, drain, doctor)
+for verb in (run, node, topology, *watching, plan, fidelity, mc_trees, plan_compare):
     app.command(verb.__name__.replace("_", "-"))(verb)
 app.add_typer(availability.app, name="availability")

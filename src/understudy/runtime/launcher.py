@@ -130,6 +130,7 @@ class Launcher:
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
+        self.home.announce(f"http://{self.host}:{self.port}")
         self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
 
     def _start_node(self) -> None:
@@ -151,6 +152,7 @@ class Launcher:
             child.end(max(0.1, deadline - time.monotonic()))
         if self._manager is not None:
             self._manager.kill()
+        (self.home.path / "address").unlink(missing_ok=True)
         self._client.close()
         # Only what was shipped counts from here on.
         shutil.rmtree(self.home.nodes, ignore_errors=True)

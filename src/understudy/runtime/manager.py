@@ -50,6 +50,7 @@ from understudy.model.topology import Topology
 from understudy.model.view import RunState
 from understudy.runtime.connection import Connection
 from understudy.runtime.ledger import Ledger
+from understudy.runtime.watched import Watched
 from understudy.store.interface import StateStore
 
 logger = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
 
 
-class Manager:
+class Manager(Watched):
     """Called from one loop. Time is passed in: `clock` for intervals, `wall` for what is written down."""
 
     def __init__(
@@ -97,7 +98,7 @@ class Manager:
     # -- hearing
 
     def connect(self, hello: Hello, send: Callable[[Frozen], None]) -> None:
-        connection = Connection(hello.node, self._clock(), send, hello)
+        connection = Connection(hello.node, self._clock(), send, hello, draining=self.is_draining(hello))
         self._connections[hello.node] = connection
         self._lost.pop(hello.node, None)
         self.note("node_joined", f"{hello.node} joined", {"node": hello.node, "pid": hello.pid})
@@ -395,7 +396,7 @@ class Manager:
             goal=self._goal,
             delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
             rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
-            nodes=tuple(connection.state() for connection in self._connections.values()),
+            nodes=tuple(connection.state(self._clock()) for connection in self._connections.values()),
             lost=tuple(self._lost),
             replacements=self._replacements,
             failure=self._failure,

@@ -1,0 +1,97 @@
+"""What the state of a slice means, in one word and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from understudy.model.messages import ReplicaStatus, State
+from understudy.model.names import SliceId
+from understudy.model.page import Health, SliceLook
+from understudy.model.recovery import Scheme
+from understudy.model.snapshot import Assignment
+from understudy.model.switches import rank
+from understudy.model.view import NodeState, RunState, SliceState
+
+
+def looks(state: RunState, slices: Sequence[SliceState]) -> tuple[SliceLook, ...]:
+    """Every slice with its health and the counters of its primary."""
+    nodes = {node.name: node for node in state.nodes}
+    return tuple(_look(entry, nodes) for entry in slices)
+
+
+def _look(entry: SliceState, nodes: Mapping[str, NodeState]) -> SliceLook:
+    replica = _primary(entry, nodes)
+    health, why = judge(entry, replica, nodes.get(entry.primary))
+    counters = replica or ReplicaStatus(slice=entry.slice, generation=0)
+    return SliceLook(
+        **entry.model_dump(),
+        health=health,
+        why=why,
+        rows_in=counters.rows_in,
+        rows_out=counters.rows_out,
+        state_bytes=counters.state_bytes,
+        bytes_published=counters.bytes_published,
+        bytes_shipped=counters.bytes_shipped,
+    )
+
+
+def _primary(entry: SliceState, nodes: Mapping[str, NodeState]) -> ReplicaStatus | None:
+    node = nodes.get(entry.primary)
+    own = [replica for replica in node.replicas if replica.slice == entry.slice] if node else []
+    return max(own, key=lambda replica: (replica.lead, replica.generation), default=None)
+
+
+def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | None) -> tuple[Health, str]:
+    """The worst that is true of a slice decides."""
+    if entry.state == Health.TENTATIVE:
+        return Health.TENTATIVE, "its output is provisional and will be corrected"
+    if node is None or not node.connected:
+        return Health.DOWN, f"{entry.primary or 'its node'} is gone"
+    if replica is None or replica.state is State.STARTING:
+        first = replica is None or replica.generation == 1
+        never = entry.epoch < 0 and first
+        return (Health.STARTING, "starts") if never else (Health.DOWN, f"comes back on {entry.primary}")
+    if replica.state is State.FAILED:
+        return Health.DOWN, replica.failure.what if replica.failure else "its replica failed"
+    if replica.generation > 1 and not replica.steps.done:
+        return Health.CATCHING_UP, f"replays on {entry.primary} what it had done before"
+    if _rank(entry.protection) < _rank(entry.scheme):
+        return Health.DEGRADED, f"works, but has {entry.protection} where {entry.scheme} is wanted"
+    return Health.HEALTHY, f"works on {entry.primary}"
+
+
+def _rank(scheme: str) -> int:
+    return rank(Scheme(scheme)) if scheme in set(Scheme) else -1
+
+
+def derive(
+    state: RunState, kinds: Mapping[str, str], schemes: Mapping[str, str], assignments: Sequence[Assignment]
+) -> tuple[SliceState, ...]:
+    """The slices from who hosts them, where the manager does not list them itself."""
+    nodes = {node.name: node for node in state.nodes}
+    newest = max((node.epoch for node in state.nodes), default=-1)
+    return tuple(
+        _derived(a, kinds[a.slice.operator], schemes.get(a.slice.operator, ""), nodes, newest)
+        for a in sorted(assignments, key=lambda a: a.slice)
+    )
+
+
+def _derived(assignment: Assignment, kind: str, scheme: str, nodes: Mapping[str, NodeState], newest: int) -> SliceState:
+    name = str(assignment.slice)
+    everywhere = [replica for node in nodes.values() for replica in node.replicas if replica.slice == name]
+    epoch = max((replica.epoch for replica in everywhere), default=-1)
+    hosted = [r for r in nodes[assignment.node].replicas if r.slice == name] if assignment.node in nodes else []
+    return SliceState(
+        slice=name,
+        kind=kind,
+        scheme=scheme,
+        protection=scheme,
+        primary=assignment.node,
+        epoch=epoch,
+        lag=max(0, newest - epoch),
+        state=max(hosted, key=lambda r: r.generation).state if hosted else "starting",
+    )
+
+
+def operator_of(slice_name: str) -> str:
+    return SliceId.parse(slice_name).operator

@@ -1,0 +1,57 @@
+"""Past recoveries, followed from 'it is back' along the causes to what broke."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from understudy.model.event import Event
+from understudy.model.messages import STEPS
+from understudy.model.page import PastRecovery
+
+KINDS = frozenset({"fault", "manager", "node_lost", "assigned", "promoted", "recovered"})
+"""The events a recovery is told by; the others may be forgotten."""
+
+
+def past_recoveries(events: Sequence[Event], schemes: Mapping[str, str]) -> tuple[PastRecovery, ...]:
+    """One for every slice that came back, injected fault or not; `schemes` are those wanted, by operator."""
+    known = {event.number: event for event in events}
+    faults = [event for event in events if event.kind == "fault"]
+    return tuple(_told(event, known, faults, schemes) for event in events if event.kind == "recovered")
+
+
+def _told(
+    event: Event, known: Mapping[int, Event], faults: Sequence[Event], schemes: Mapping[str, str]
+) -> PastRecovery:
+    lost = next((e for e in _causes(event, known) if e.kind == "node_lost"), None)
+    fault = _fault_behind(lost, faults) if lost else None
+    fields = event.fields
+    done_at = float(fields.get("done_at") or event.at)
+    since = float(fault.fields["at"]) if fault else lost.at if lost else None
+    detect = {"detect": round(lost.at - since, 3)} if lost and since is not None else {}
+    steps = detect | {name: round(float(fields[name]), 3) for name in STEPS if fields.get(name)}
+    return PastRecovery(
+        number=event.number,
+        at=event.at,
+        slice=fields["slice"],
+        cause=fault.fields["spec"] if fault else lost.text if lost else "its replica failed",
+        scheme=fields.get("scheme") or schemes.get(fields["slice"].partition("[")[0], ""),
+        steps=steps,
+        predicted={name: float(value) for name, value in (fields.get("predicted") or {}).items()},
+        total_s=round(max(0.0, done_at - since) if since is not None else sum(steps.values()), 3),
+        replayed=int(fields.get("replayed", 0)),
+    )
+
+
+def _causes(event: Event, known: Mapping[int, Event]) -> Iterator[Event]:
+    """Upwards, as far as we remember; causes have smaller numbers, so this ends."""
+    cause = known.get(event.cause) if event.cause is not None else None
+    while cause is not None:
+        yield cause
+        cause = known.get(cause.cause) if cause.cause is not None else None
+
+
+def _fault_behind(lost: Event, faults: Sequence[Event]) -> Event | None:
+    """The last fault of this node before it was given up; others need no injection to die."""
+    node = lost.fields.get("node")
+    before = [f for f in faults if f.fields.get("target") == node and float(f.fields["at"]) <= lost.at]
+    return max(before, key=lambda f: float(f.fields["at"]), default=None)
