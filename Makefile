@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types pure jar lock
+.PHONY: help demo test check lint types pure browser jar lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -23,10 +23,15 @@ types: $(READY)
 	$(BIN)/mypy
 
 pure: $(READY)
-	$(BIN)/pytest -m "not spark"
+	$(BIN)/pytest -m "not spark and not browser"
 
-test: check ## everything, Spark and faults included
-	$(BIN)/pytest -m spark
+test: check browser ## everything, Spark, faults and the dashboard in a browser included
+	$(BIN)/pytest -m "spark or browser"
+
+browser: ## install Debian's Chromium for the dashboard's tests, where that is possible and needed
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  echo "no Chromium, and none could be installed: the dashboard's browser tests are skipped"
 
 jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 	$(BIN)/python jvm/build.py

@@ -70,6 +70,7 @@ class Theatre:
         self._failed: BaseException | None = None
 
     async def _play(self) -> None:
+        self._loop = asyncio.get_running_loop()
         steps = asyncio.create_task(self._step_forever())
         await self._server.serve()
         steps.cancel()
@@ -102,6 +103,10 @@ class Theatre:
         self._thread.join(10)
         if kind is None and self._failed is not None:
             raise self._failed
+
+    def close_pages(self) -> None:
+        """Every open page loses its connection, as if the manager had been restarted."""
+        self._loop.call_soon_threadsafe(self.app.state.hub.dismiss_all)
 
     @property
     def url(self) -> str:

@@ -62,6 +62,7 @@ def make_app(manager: Manager, token: str, hands: Hands | None = None) -> FastAP
             loop.cancel()
 
     app = FastAPI(title="understudy", version="1", lifespan=lifespan)
+    app.state.hub = hub
     app.include_router(_questions(manager), dependencies=[Depends(reading(token))], responses=UNAUTHORISED)
     app.include_router(_commands(manager, token))
     app.include_router(node_router(faults, token))

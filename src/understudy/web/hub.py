@@ -183,7 +183,7 @@ class Hub:
                 queue.put_nowait(text)
             except asyncio.QueueFull:
                 # A page that does not read is let go; when it comes back it is told everything.
-                self.leave(queue)
+                self.dismiss(queue)
 
     def join(self) -> asyncio.Queue[str]:
         queue: asyncio.Queue[str] = asyncio.Queue(MAX_QUEUED)
@@ -191,11 +191,19 @@ class Hub:
         self._pages.add(queue)
         return queue
 
+    def dismiss(self, queue: asyncio.Queue[str]) -> None:
+        """Ends a page's connection: what it has not read is dropped, and the last word is empty."""
+        self.leave(queue)
+        while not queue.empty():
+            queue.get_nowait()
+        queue.put_nowait("")
+
+    def dismiss_all(self) -> None:
+        for queue in tuple(self._pages):
+            self.dismiss(queue)
+
     def leave(self, queue: asyncio.Queue[str]) -> None:
         self._pages.discard(queue)
-
-    def has(self, queue: asyncio.Queue[str]) -> bool:
-        return queue in self._pages
 
 
 def _node(node: NodeState, used: float) -> NodeLook:

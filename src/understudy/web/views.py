@@ -78,14 +78,16 @@ async def _feed(socket: WebSocket, hub: Hub) -> None:
     queue = hub.join()
     closed = asyncio.create_task(_closed(socket))
     try:
-        while hub.has(queue):
+        while True:
             text = asyncio.create_task(queue.get())
             await asyncio.wait((text, closed), return_when=asyncio.FIRST_COMPLETED)
             if closed.done():
                 text.cancel()
                 return
+            if not text.result():
+                await socket.close(_TRY_AGAIN_LATER, "come again")
+                return
             await socket.send_text(text.result())
-        await socket.close(_TRY_AGAIN_LATER, "too slow")
     except (WebSocketDisconnect, RuntimeError):
         pass
     finally:
