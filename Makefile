@@ -29,7 +29,7 @@ test: check browser ## everything, Spark, faults and the dashboard in a browser 
 	$(BIN)/pytest -m "spark or browser"
 
 browser: ## install Debian's Chromium for the dashboard's tests, where that is possible and needed
-	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	  echo "no Chromium, and none could be installed: the dashboard's browser tests are skipped"
 

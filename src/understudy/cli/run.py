@@ -32,6 +32,9 @@ def run(
     ] = None,
     set_: SETTINGS = None,
     replace: Annotated[bool, typer.Option("--replace", help="Start a new node for every one that is lost.")] = False,
+    allow_faults: Annotated[
+        bool, typer.Option("--allow-faults", help="Let 'understudy kill' and the dashboard cause faults.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     profile: Annotated[str, typer.Option(help="JVM settings: quick starts sooner, full processes more.")] = "quick",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -50,7 +53,7 @@ def run(
     check(nodes, replace, port, faults)
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
     changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
-    changes |= {"profile": profile, "backlog": 8 if fast else 100}
+    changes |= {"profile": profile, "backlog": 8 if fast else 100, "allow_faults": allow_faults}
     if not resume and place.exists():
         raise _used(place.path)
     place.path.mkdir(parents=True, exist_ok=True)
@@ -60,7 +63,8 @@ def run(
         prepare(place, spec)
     console = Console(stderr=True, quiet=quiet)
     with lock, Launcher(place, spec, port, faults) as launcher, Progress(console, place.path) as progress:
-        launcher.watch = progress.show
+        launcher.watch, launcher.tell = progress.show, progress.tell
+        progress.show_page(launcher.url, place.token() if allow_faults else None)
         try:
             result = launcher.run()
         except KeyboardInterrupt:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from understudy.control import drain
 from understudy.control.detector import Detector
 from understudy.control.instructions import (
     Assign,
@@ -93,6 +94,7 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
     current = [assigned[s] for s in layout.slices if s not in again and s not in homeless]
     yield from _deploy(current, nodes, assigned)
     yield from _forgive(current, nodes)
+    yield from drain.moves(snapshot, layout)
     yield from _stop_strangers(nodes, assigned)
 
 
@@ -125,7 +127,7 @@ def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
 def _assign(
     slices: list[SliceId], snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]
 ) -> Iterator[Instruction]:
-    able = [node for node in snapshot.nodes if node.connected and node.ready]
+    able = drain.candidates(snapshot.nodes)
     if not able:
         return
     hosts = {s: a.node for s, a in assigned.items() if s not in slices}
@@ -211,7 +213,7 @@ def _rewound(assignment: Assignment, epoch: int) -> Assignment:
 
 def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> str:
     """First where it was, because its data is near; then elsewhere, because the node may be the reason."""
-    others = [node.name for node in snapshot.nodes if node.connected and node.ready and node.name != current.node]
+    others = [node.name for node in drain.candidates(snapshot.nodes) if node.name != current.node]
     if current.failures == 0 or not others:
         return current.node
     hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}

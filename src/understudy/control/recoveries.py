@@ -22,18 +22,21 @@ def past_recoveries(events: Sequence[Event], schemes: Mapping[str, str]) -> tupl
 def _told(
     event: Event, known: Mapping[int, Event], faults: Sequence[Event], schemes: Mapping[str, str]
 ) -> PastRecovery:
-    lost = next((e for e in _causes(event, known) if e.kind == "node_lost"), None)
+    causes = list(_causes(event, known))
+    lost = next((e for e in causes if e.kind == "node_lost"), None)
+    # Without a lost node somebody moved the slice, or its replica failed: the assignment says which.
+    root = lost or (causes[-1] if causes else None)
     fault = _fault_behind(lost, faults) if lost else None
     fields = event.fields
     done_at = float(fields.get("done_at") or event.at)
-    since = float(fault.fields["at"]) if fault else lost.at if lost else None
+    since = float(fault.fields["at"]) if fault else root.at if root else None
     detect = {"detect": round(lost.at - since, 3)} if lost and since is not None else {}
     steps = detect | {name: round(float(fields[name]), 3) for name in STEPS if fields.get(name)}
     return PastRecovery(
         number=event.number,
         at=event.at,
         slice=fields["slice"],
-        cause=fault.fields["spec"] if fault else lost.text if lost else "its replica failed",
+        cause=fault.fields["spec"] if fault else root.text if root else "not known any more",
         scheme=fields.get("scheme") or schemes.get(fields["slice"].partition("[")[0], ""),
         steps=steps,
         predicted={name: float(value) for name, value in (fields.get("predicted") or {}).items()},
