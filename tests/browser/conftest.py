@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+
 from tests.theatre import TOKEN, Theatre
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+
 from tests.browser.conftest import Watched
 from tests.theatre import Theatre
 

@@ -17,6 +17,7 @@ from understudy.cli.node import node
 from understudy.cli.nodes import drain, freeze, kill
 from understudy.cli.plan import plan
 from understudy.cli.plan_compare import plan_compare
+from understudy.cli.report import report
 from understudy.cli.run import run
 from understudy.cli.status import status
 from understudy.cli.switch import switch
@@ -51,7 +52,7 @@ def _root() -> None:
     """Keeps PySpark streams running when machines do not."""
 
 
-watching = (status, events, switch, kill, freeze, drain, doctor)
+watching = (status, events, switch, kill, freeze, drain, doctor, report)
 for verb in (run, node, topology, *watching, plan, fidelity, mc_trees, plan_compare):
     app.command(verb.__name__.replace("_", "-"))(verb)
 app.add_typer(availability.app, name="availability")

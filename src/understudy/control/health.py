@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from understudy.model.messages import ReplicaStatus, State
-from understudy.model.names import SliceId
 from understudy.model.page import Health, SliceLook
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment
@@ -13,15 +12,15 @@ from understudy.model.switches import rank
 from understudy.model.view import NodeState, RunState, SliceState
 
 
-def looks(state: RunState, slices: Sequence[SliceState]) -> tuple[SliceLook, ...]:
-    """Every slice with its health and the counters of its primary."""
+def looks(state: RunState, slices: Sequence[SliceState], worked: Collection[str]) -> tuple[SliceLook, ...]:
+    """Every slice with its health and the counters of its primary; `worked` are those that were at work before."""
     nodes = {node.name: node for node in state.nodes}
-    return tuple(_look(entry, nodes) for entry in slices)
+    return tuple(_look(entry, nodes, entry.slice in worked) for entry in slices)
 
 
-def _look(entry: SliceState, nodes: Mapping[str, NodeState]) -> SliceLook:
+def _look(entry: SliceState, nodes: Mapping[str, NodeState], worked: bool) -> SliceLook:
     replica = _primary(entry, nodes)
-    health, why = judge(entry, replica, nodes.get(entry.primary))
+    health, why = judge(entry, replica, nodes.get(entry.primary), worked)
     counters = replica or ReplicaStatus(slice=entry.slice, generation=0)
     return SliceLook(
         **entry.model_dump(),
@@ -41,16 +40,15 @@ def _primary(entry: SliceState, nodes: Mapping[str, NodeState]) -> ReplicaStatus
     return max(own, key=lambda replica: (replica.lead, replica.generation), default=None)
 
 
-def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | None) -> tuple[Health, str]:
+def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | None, worked: bool) -> tuple[Health, str]:
     """The worst that is true of a slice decides."""
     if entry.state == Health.TENTATIVE:
         return Health.TENTATIVE, "its output is provisional and will be corrected"
     if node is None or not node.connected:
         return Health.DOWN, f"{entry.primary or 'its node'} is gone"
     if replica is None or replica.state is State.STARTING:
-        first = replica is None or replica.generation == 1
-        never = entry.epoch < 0 and first
-        return (Health.STARTING, "starts") if never else (Health.DOWN, f"comes back on {entry.primary}")
+        again = worked or (replica is not None and replica.generation > 1)
+        return (Health.DOWN, f"comes back on {entry.primary}") if again else (Health.STARTING, "starts")
     if replica.state is State.FAILED:
         return Health.DOWN, replica.failure.what if replica.failure else "its replica failed"
     if replica.generation > 1 and not replica.steps.done:
@@ -91,7 +89,3 @@ def _derived(assignment: Assignment, kind: str, scheme: str, nodes: Mapping[str,
         lag=max(0, newest - epoch),
         state=max(hosted, key=lambda r: r.generation).state if hosted else "starting",
     )
-
-
-def operator_of(slice_name: str) -> str:
-    return SliceId.parse(slice_name).operator

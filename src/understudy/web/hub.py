@@ -14,7 +14,7 @@ from understudy.control.health import looks
 from understudy.control.recoveries import KINDS, past_recoveries
 from understudy.control.sampling import Counters, cores, count, rows_per_s
 from understudy.model.event import Event
-from understudy.model.page import Frame, NodeLook, PastRecovery, ReplicaLook, Sample, View
+from understudy.model.page import Frame, Health, NodeLook, PastRecovery, ReplicaLook, Sample, View
 from understudy.model.view import NodeState, RunState
 from understudy.runtime.watched import Watched
 
@@ -41,6 +41,7 @@ class Hub:
         self._counters: deque[Counters] = deque()
         self._seen = 0
         self._delivered: dict[str, int] = {}
+        self._worked: set[str] = set()
         self._pages: set[asyncio.Queue[str]] = set()
         self._view: View | None = None
         self.recoveries: tuple[PastRecovery, ...] = ()
@@ -116,6 +117,9 @@ class Hub:
             self._events.append(event)
             if event.kind in KINDS:
                 self._story.append(event)
+            if event.kind == "assigned" and event.fields.get("generation", 1) > 1:
+                # It worked before, even if that was before this manager started.
+                self._worked.add(event.fields["slice"])
         return fresh
 
     def _tell_recoveries(self) -> None:
@@ -145,6 +149,9 @@ class Hub:
 
     def _look(self, state: RunState, sample: Sample, before: Counters) -> View:
         latency = next((s.latency_s for s in reversed(self._samples) if s.latency_s is not None), None)
+        nodes = sorted(state.nodes, key=lambda node: (node.domain, node.name))
+        slices = looks(state, self._manager.slices(state), self._worked)
+        self._worked |= {entry.slice for entry in slices if entry.health is Health.HEALTHY}
         return View(
             at=sample.at,
             run=state.run,
@@ -156,8 +163,8 @@ class Hub:
             delivered=state.delivered,
             rows_per_s=sample.rows_per_s,
             latency_s=latency,
-            nodes=tuple(_node(node, cores(before, self._counters[-1], node.name)) for node in state.nodes),
-            slices=looks(state, self._manager.slices(state)),
+            nodes=tuple(_node(node, cores(before, self._counters[-1], node.name)) for node in nodes),
+            slices=slices,
             lost=state.lost,
             costs=cost_lines(state.nodes),
             predictions=self._manager.predictions(),

@@ -2,6 +2,7 @@
 
 import { html, svg, nothing } from "./vendor/lit-html.js";
 import { words } from "./format.js";
+import { list } from "./timeline.js";
 
 export const title = "Topology";
 
@@ -22,7 +23,10 @@ export function legend() {
   </ul>`;
 }
 
-export function template({ plan, view }) {
+const LATELY = 8;
+
+export function template(model) {
+  const { plan, view, events } = model;
   if (!plan) return html`<p class="quiet">Waiting for the manager.</p>`;
   const slices = Map.groupBy(view.slices, (entry) => entry.slice.replace(/\[\d+\]$/, ""));
   const last = Math.max(0, ...plan.vertices.map((vertex) => vertex.column));
@@ -32,7 +36,8 @@ export function template({ plan, view }) {
     <div class="card graph" id="graph">
       <svg id="edges" aria-hidden="true"></svg>
       ${columns.map((column) => html`<div class="column">${column.map((one) => box(one, slices.get(one.name) ?? []))}</div>`)}
-    </div>`;
+    </div>
+    <section class="card"><h2>Lately</h2>${list(events.slice(-LATELY).toReversed(), view.at - view.elapsed_s, model.marked, model.mark)}</section>`;
 }
 
 function box(vertex, slices) {
@@ -48,11 +53,11 @@ function row(entry) {
   const short = entry.protection && entry.protection !== entry.scheme;
   return html`<div class="slice" data-slice=${entry.slice} data-health=${entry.health} title=${entry.why}>
     <div class="row"><b>${entry.slice}</b><span class="health" data-health=${entry.health}>${words(entry.health)}</span></div>
+    <small>${words(entry.scheme || entry.kind)}${short ? html` <i>(has ${words(entry.protection)})</i>` : nothing}</small>
     <div class="row">
-      <small>${words(entry.scheme || entry.kind)}${short ? html` <i>(has ${words(entry.protection)})</i>` : nothing}</small>
+      <small>${entry.primary || "no node"}${entry.secondary ? `, ${entry.secondary} stands by` : ""}</small>
       <small>epoch ${entry.epoch < 0 ? "–" : entry.epoch}${entry.lag ? `, ${entry.lag} behind` : ""}</small>
     </div>
-    <small>${entry.primary || "no node"}${entry.secondary ? ` · ${entry.secondary} stands by` : ""}</small>
   </div>`;
 }
 
