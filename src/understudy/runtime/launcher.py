@@ -45,7 +45,7 @@ class Launcher:
 
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         self._client = Client(self.url, self.home.token())
 
     @property
@@ -216,7 +216,7 @@ def _check_free(host: str, port: int) -> None:
             ) from None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -4,7 +4,7 @@ import { html, nothing, render } from "./vendor/lit-html.js";
 import * as charts from "./charts.js";
 import * as cost from "./cost.js";
 import { follow } from "./feed.js";
-import { count, seconds } from "./format.js";
+import { count, forgetColours, seconds } from "./format.js";
 import * as nodes from "./nodes.js";
 import * as recovery from "./recovery.js";
 import * as timeline from "./timeline.js";
@@ -117,7 +117,7 @@ function turnTheme() {
 }
 
 function repaint() {
-  timeline.forget();
+  forgetColours();
   charts.redraw();
   changed();
 }

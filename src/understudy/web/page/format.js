@@ -25,8 +25,19 @@ export function words(name) {
   return name.replaceAll("_", " ");
 }
 
-// One colour of the style sheet, as charts need it.
+// One colour of the style sheet, as charts need it; asked once per theme, because asking costs a layout.
+const colours = new Map();
+
 export function colour(name) {
+  if (!colours.has(name)) colours.set(name, probed(name));
+  return colours.get(name);
+}
+
+export function forgetColours() {
+  colours.clear();
+}
+
+function probed(name) {
   const probe = document.createElement("i");
   probe.style.color = `var(--${name})`;
   document.body.append(probe);

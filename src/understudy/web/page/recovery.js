@@ -10,6 +10,7 @@ const SCHEMES = [
   "passive_replication", "deployed", "passive_standby_cold", "passive_standby_hot", "active_standby", "active_replication",
 ];
 const SHOWN = 12;
+const LISTED = 50;
 const STEPS = ["detect", "deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag"];
 const COLOURS = ["#8a93a3", "#4c78a8", "#72b7b2", "#54a24b", "#b9a52f", "#e07b39", "#b279a2"];
 
@@ -54,7 +55,7 @@ function cell(one, name, chosen, longest) {
 function table(recoveries) {
   return html`<table>
     <tr><th>slice</th><th>because of</th><th>scheme</th><th class="number">real</th><th class="number">predicted</th><th class="number">epochs replayed</th></tr>
-    ${recoveries.toReversed().map(
+    ${recoveries.slice(-LISTED).toReversed().map(
       (one) => html`<tr data-recovery=${one.number}>
         <td><b>${one.slice}</b></td><td>${one.cause}</td><td>${words(one.scheme)}</td>
         <td class="number">${seconds(one.total_s)}</td>

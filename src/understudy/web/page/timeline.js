@@ -1,6 +1,7 @@
 // What happened, on the same time axis as throughput and latency; every event knows its cause.
 
 import { html } from "./vendor/lit-html.js";
+import { repeat } from "./vendor/directives/repeat.js";
 import { basics, draw } from "./charts.js";
 import { colour, seconds, words } from "./format.js";
 
@@ -15,7 +16,7 @@ const LANE_OF = {
 const TONES = { fault: "down", detection: "catching_up", reaction: "accent", recovered: "healthy", switch: "tentative", transition: "tentative", "roll-back": "degraded", run: "quiet" };
 const BAD = new Set(["fault", "node_lost", "diverged", "failed", "unprotected"]);
 const GOOD = new Set(["recovered", "promoted", "finished", "transition"]);
-const LISTED = 200;
+const LISTED = 100;
 
 export function template(model) {
   const { view, events, marked } = model;
@@ -28,7 +29,9 @@ export function template(model) {
 export function list(events, began, marked, mark) {
   return html`<div class="events"><table>
     <tr><th>number</th><th>at</th><th>kind</th><th>what</th><th>cause</th></tr>
-    ${events.map(
+    ${repeat(
+      events,
+      (event) => event.number,
       (event) => html`<tr data-event=${event.number} data-kind=${event.kind} class=${event.number === marked ? "marked" : ""}>
         <td>${event.number}</td><td>${(event.at - began).toFixed(2)} s</td>
         <td class="kind ${BAD.has(event.kind) ? "bad" : GOOD.has(event.kind) ? "good" : ""}">${words(event.kind)}</td>
@@ -74,21 +77,11 @@ export function after({ view, events, samples }) {
         name: "events", type: "scatter", xAxisIndex: 2, yAxisIndex: 2, symbolSize: 10,
         data: shown.map((event) => {
           const lane = LANE_OF[event.kind] ?? "run";
-          return { value: [event.at - began, lane], event, itemStyle: { color: colours(lane) } };
+          return { value: [event.at - began, lane], event, itemStyle: { color: colour(TONES[lane]) } };
         }),
       },
     ],
   });
-}
-
-// One look-up per lane and rendering would still be hundreds; colours change only with the theme.
-let known = {};
-export function forget() {
-  known = {};
-}
-function colours(lane) {
-  known[lane] ??= colour(TONES[lane]);
-  return known[lane];
 }
 
 function tip({ data }) {
