@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from understudy.model.view import RunState
-
-SMOOTHING_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,16 @@ def count(state: RunState, at: float, sources: frozenset[str]) -> Counters:
     return Counters(at, rows, {node.name: node.cpu_s for node in state.nodes})
 
 
-def rows_per_s(before: Counters, now: Counters) -> float:
+def rows_per_s(looks: Sequence[Counters]) -> float:
+    """From the first change to the last: rows come an epoch at a time, and a window cuts epochs anywhere."""
+    changes = [later for earlier, later in pairwise(looks) if later.rows != earlier.rows]
+    ends = (changes[0], changes[-1]) if len(changes) > 1 else (looks[0], looks[-1])
+    return _rows(*ends) / (ends[1].at - ends[0].at) if ends[1].at > ends[0].at else 0.0
+
+
+def _rows(before: Counters, now: Counters) -> int:
     """A replica that was not there before starts from nothing, one that is gone no longer counts."""
-    grown = sum(max(0, rows - before.rows.get(key, 0)) for key, rows in now.rows.items())
-    return grown / (now.at - before.at) if now.at > before.at else 0.0
+    return sum(max(0, rows - before.rows.get(key, 0)) for key, rows in now.rows.items())
 
 
 def cores(before: Counters, now: Counters, node: str) -> float:

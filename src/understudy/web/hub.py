@@ -21,7 +21,7 @@ from understudy.runtime.watched import Watched
 logger = logging.getLogger(__name__)
 
 REFRESH_S = 0.5
-WINDOW_S = 2.0
+WINDOW_S = 5.0
 """Rates are means over so long: a single refresh is shorter than most epochs."""
 MAX_EVENTS = 500
 MAX_STORY = 500
@@ -77,7 +77,7 @@ class Hub:
         latency = self._latency()
         sample = Sample(
             at=now,
-            rows_per_s=round(rows_per_s(before, self._counters[-1]), 1),
+            rows_per_s=round(rows_per_s(self._counters), 1),
             latency_s=latency,
             epoch=state.epoch,
             cores=round(sum(cores(before, self._counters[-1], node.name) for node in state.nodes), 3),

@@ -4,7 +4,7 @@ import { colour } from "./format.js";
 
 const charts = new Map();
 
-export function draw(id, option) {
+export function draw(id, option, form = "") {
   const place = document.getElementById(id);
   if (!place) return;
   let known = charts.get(id);
@@ -17,7 +17,8 @@ export function draw(id, option) {
     charts.set(id, known);
   }
   // Merging keeps a zoom that somebody chose; another number of series needs a fresh start.
-  const shape = JSON.stringify([(option.series || []).map((one) => one.name), option.height]);
+  const shape = JSON.stringify([form, option.series.map((one) => one.name)]);
+  if (known.shape && known.shape !== shape) known.chart.resize();
   known.chart.setOption({ animation: false, ...option }, { notMerge: shape !== known.shape });
   known.shape = shape;
 }
@@ -45,7 +46,7 @@ export function size() {
 
 export function basics() {
   const quiet = colour("quiet");
-  const line = { lineStyle: { color: colour("line") } };
+  const line = { lineStyle: { color: colour("line") }, onZero: false };
   return {
     text: colour("text"),
     quiet,

@@ -12,7 +12,7 @@ export function template({ view }) {
   return html`
     <section class="card">
       <h2>Spent on protection</h2>
-      <p class="quiet">"None" is the work of the primaries alone; "always active" would do all of it twice. Both are estimates from what the primaries do now.</p>
+      <p class="quiet">"None" is the work of the primaries alone; "always active" would do all of it twice. Both are estimates from what the primaries do now; CPU that a node does not divide among its replicas counts as work.</p>
       <div class="chart low" id="costs"></div>
       <table id="cost-table">
         <tr><th>resource</th><th class="number">none</th><th class="number">now</th><th class="number">always active</th><th class="number">protection adds</th></tr>

@@ -57,7 +57,7 @@ function table(recoveries) {
     <tr><th>slice</th><th>because of</th><th>scheme</th><th class="number">real</th><th class="number">predicted</th><th class="number">epochs replayed</th></tr>
     ${recoveries.slice(-LISTED).toReversed().map(
       (one) => html`<tr data-recovery=${one.number}>
-        <td><b>${one.slice}</b></td><td>${one.cause}</td><td>${words(one.scheme)}</td>
+        <td><b>${one.slice}</b></td><td>${one.cause}</td><td>${words(one.scheme) || "–"}</td>
         <td class="number">${seconds(one.total_s)}</td>
         <td class="number">${Object.keys(one.predicted).length ? seconds(sum(one.predicted)) : "–"}</td>
         <td class="number">${one.replayed}</td>
@@ -73,7 +73,6 @@ export function after({ recoveries }) {
   if (!shown.length) return;
   const look = basics();
   draw("past", {
-    height: shown.length,
     grid: { left: 150, right: 30, top: 40, bottom: 30 },
     tooltip: { ...look.tooltip, trigger: "axis", axisPointer: { type: "shadow" }, valueFormatter: (value) => seconds(value || 0) },
     legend: { ...look.legend, data: STEPS.map(words), top: 0 },
@@ -89,5 +88,5 @@ export function after({ recoveries }) {
         data: shown.map((one) => one[kind][step] ?? 0),
       })),
     ),
-  });
+  }, shown.length);
 }

@@ -63,7 +63,7 @@ export function after({ view, events, samples }) {
     ],
     axisPointer: { link: [{ xAxisIndex: "all" }] },
     dataZoom: [{ type: "inside", xAxisIndex: [0, 1, 2] }, { type: "slider", xAxisIndex: [0, 1, 2], bottom: 4, height: 18, textStyle: { color: look.quiet } }],
-    tooltip: { ...look.tooltip, trigger: "item", formatter: tip },
+    tooltip: { ...look.tooltip, trigger: "item", formatter: (point) => tip(point, events) },
     xAxis: [0, 1, 2].map((at) => ({ ...axis, ...ends, gridIndex: at, axisLabel: { show: at === 2, color: look.quiet, formatter: (v) => `${Math.round(v)} s` }, splitLine: { show: false } })),
     yAxis: [
       { ...look.axis, gridIndex: 0, type: "value", name: "rows/s", min: 0, splitNumber: 3 },
@@ -73,20 +73,19 @@ export function after({ view, events, samples }) {
     series: [
       line("throughput", 0, "accent", points.map(([x, sample]) => [x, sample.rows_per_s])),
       line("latency", 1, "catching_up", points.map(([x, sample]) => [x, sample.latency_s])),
-      {
-        name: "events", type: "scatter", xAxisIndex: 2, yAxisIndex: 2, symbolSize: 10,
-        data: shown.map((event) => {
-          const lane = LANE_OF[event.kind] ?? "run";
-          return { value: [event.at - began, lane], event, itemStyle: { color: colour(TONES[lane]) } };
-        }),
-      },
+      // One series a lane and plain numbers, so that nothing is kept per point.
+      ...LANES.map((lane, at) => ({
+        name: lane, type: "scatter", xAxisIndex: 2, yAxisIndex: 2, symbolSize: 9,
+        itemStyle: { color: colour(TONES[lane]) },
+        data: shown.filter((event) => (LANE_OF[event.kind] ?? "run") === lane).map((event) => [event.at - began, at, event.number]),
+      })),
     ],
   });
 }
 
-function tip({ data }) {
+function tip({ data, seriesType }, events) {
   const element = document.createElement("div");
-  const { event } = data;
+  const event = seriesType === "scatter" && events.find((one) => one.number === data[2]);
   element.textContent = event
     ? `#${event.number} ${words(event.kind)}: ${event.text}${event.cause === null ? "" : ` (because of #${event.cause})`}`
     : `${seconds(data[0])}: ${data[1]}`;

@@ -56,7 +56,7 @@ function row(entry) {
     <small>${words(entry.scheme || entry.kind)}${short ? html` <i>(has ${words(entry.protection)})</i>` : nothing}</small>
     <div class="row">
       <small>${entry.primary || "no node"}${entry.secondary ? `, ${entry.secondary} stands by` : ""}</small>
-      <small>epoch ${entry.epoch < 0 ? "–" : entry.epoch}${entry.lag ? `, ${entry.lag} behind` : ""}</small>
+      <small>${entry.epoch < 0 ? "no epoch yet" : `epoch ${entry.epoch}${entry.lag ? `, ${entry.lag} behind` : ""}`}</small>
     </div>
   </div>`;
 }
