@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from understudy.cli import remote
 from understudy.cli.main import app
+from understudy.cli.switch import complete_schemes
 from understudy.runtime import checkup
 from understudy.runtime.checkup import Finding
 from understudy.runtime.home import Home
@@ -73,6 +74,17 @@ def test_a_token_file_that_is_not_there_is_named(theatre: Theatre, tmp_path: Pat
 
 def test_an_address_that_is_none_is_refused() -> None:
     assert "http" in ask("status", "--url", "nowhere", code=3)
+
+
+def test_the_shell_completes_names_of_the_run(
+    theatre: Theatre, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(theatre.cluster.home.parents[2])
+    assert remote.complete_slices("counts") == ["counts[0]", "counts[1]"]
+    assert "node-1" in remote.complete_nodes("node-")
+    assert complete_schemes("passive_s") == ["passive_standby_cold", "passive_standby_hot"]
+    monkeypatch.chdir(tmp_path)
+    assert remote.complete_nodes("") == []
 
 
 # -- looking
@@ -150,6 +162,23 @@ def test_switch_posts_slice_and_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert "is not a scheme" in ask("switch", "counts[0]", "hope", "--url", "http://stub", code=2)
     assert "is not a slice" in ask("switch", "counts", "deployed", "--url", "http://stub", code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["status", "--wach"], "--watch"),
+        (["stat"], "No such command 'stat'"),
+        (["events", "--after", "yesterday"], "'yesterday'"),
+        (["run", "app.py", "--nodes", "0"], "--nodes"),
+        (["kill"], "NODE"),
+    ],
+)
+def test_a_wrong_use_is_one_line(arguments: list[str], said: str) -> None:
+    output = ask(*arguments, code=2)
+    assert len(output.strip().splitlines()) == 1
+    assert said in output
+    assert "--help" in output
 
 
 # -- doctor

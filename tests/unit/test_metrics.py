@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from tests.theatre import TOKEN, end_recoveries
 
 from understudy.web.api import make_app
 
+ROOT = Path(__file__).parents[2]
 ABBREVIATIONS = re.compile(r"(^|_)(s|ms|sec|secs|b|kb|mb|gb|mem|num|avg|min|milliseconds|megabytes)(_|$)")
 
 
@@ -94,6 +97,23 @@ def test_the_numbers_are_the_runs(text: str) -> None:
     assert samples[("understudy_events_total", ("kind", "node_lost"))] == 1
     assert samples[("understudy_recovery_duration_seconds_count",)] > 0
     assert samples[("understudy_slice_health", ("health", "healthy"), ("operator", "out"), ("slice", "out[0]"))] == 1
+
+
+def test_the_grafana_dashboard_asks_only_for_metrics_that_exist(text: str) -> None:
+    written = json.loads((ROOT / "deploy" / "grafana" / "understudy.json").read_text())
+    known = {sample.name for family in text_string_to_metric_families(text) for sample in family.samples}
+    # A labelled histogram has no samples before its first observation.
+    known |= {f"understudy_delivery_latency_seconds_{part}" for part in ("bucket", "sum", "count")}
+    asked = {
+        name
+        for panel in written["panels"]
+        for target in panel["targets"]
+        for name in re.findall(r"understudy_[a-z_]+", target["expr"])
+    }
+    assert len(asked) > 12
+    assert asked <= known
+    made = runpy.run_path(str(ROOT / "deploy" / "grafana" / "make.py"))["dashboard"]()
+    assert written == made, "run deploy/grafana/make.py"
 
 
 def test_promtool_agrees(text: str) -> None:

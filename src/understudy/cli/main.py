@@ -24,6 +24,9 @@ from understudy.cli.switch import switch
 from understudy.cli.topology import topology
 from understudy.errors import UnderstudyError
 
+# Typer brings its own copy of Click, or not: its exported error leads to the base of all wrong uses.
+_USAGE: type[Exception] = typer.BadParameter.__mro__[1]
+
 
 class _Verbs(typer.core.TyperGroup):
     """Prints our own errors in short lines and exits with their code; everything else keeps its traceback."""
@@ -32,10 +35,21 @@ class _Verbs(typer.core.TyperGroup):
         try:
             return super().invoke(ctx)
         except UnderstudyError as error:
-            console = Console(stderr=True, highlight=False, soft_wrap=True)
-            console.print("[bold red]error[/]", end=" ")
-            console.print(str(error), markup=False)
+            _complain(str(error))
             sys.exit(error.exit_code)
+        except _USAGE as error:
+            if type(error).__name__ == "NoArgsIsHelpError":
+                # No verb at all: the help is the answer.
+                raise
+            verb = getattr(getattr(error, "ctx", None), "command_path", "understudy")
+            _complain(f"{getattr(error, 'format_message', error.__str__)()} See '{verb} --help'.")
+            sys.exit(2)
+
+
+def _complain(text: str) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print("[bold red]error[/]", end=" ")
+    console.print(text, markup=False)
 
 
 app = typer.Typer(

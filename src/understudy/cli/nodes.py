@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from understudy.cli.remote import HOME, JSON, TOKEN, URL, Remote, find
+from understudy.cli.remote import HOME, JSON, TOKEN, URL, Remote, complete_nodes, find
 
-NODE = Annotated[str, typer.Argument(metavar="NODE", help="Like node-2.", show_default=False)]
+NODE = Annotated[
+    str, typer.Argument(metavar="NODE", help="Like node-2.", show_default=False, autocompletion=complete_nodes)
+]
 YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.errors import InvalidInput, NoManager, Unavailable
+from understudy.errors import InvalidInput, NoManager, Unavailable, UnderstudyError
 
 if TYPE_CHECKING:
     import httpx
@@ -19,6 +20,7 @@ TOKEN = Annotated[Path | None, typer.Option(help="The file 'token' of the run's 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 HOMES = Path(".understudy")
 TIMEOUT_S = 5.0
+COMPLETE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -121,3 +123,23 @@ def _token(path: Path | None) -> str:
             why=error.strerror or str(error),
             fix="name the file 'token' in the run's home directory",
         ) from None
+
+
+# -- for the shell: names that a running manager knows
+
+
+def complete_nodes(incomplete: str) -> list[str]:
+    return _known("nodes", "name", incomplete)
+
+
+def complete_slices(incomplete: str) -> list[str]:
+    return _known("slices", "slice", incomplete)
+
+
+def _known(part: str, field: str, incomplete: str) -> list[str]:
+    """Nothing where nobody answers at once: a shell that waits is worse than one that does not know."""
+    try:
+        view = json.loads(replace(find(None, None, None), timeout_s=COMPLETE_S).get("/api/v1/view"))
+    except (UnderstudyError, ValueError):
+        return []
+    return [entry[field] for entry in view[part] if entry[field].startswith(incomplete)]

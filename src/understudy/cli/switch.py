@@ -7,14 +7,25 @@ from typing import Annotated
 
 import typer
 
-from understudy.cli.remote import HOME, JSON, TOKEN, URL, find
+from understudy.cli.remote import HOME, JSON, TOKEN, URL, complete_slices, find
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme, member
 
 
+def complete_schemes(incomplete: str) -> list[str]:
+    return [scheme for scheme in Scheme if scheme.startswith(incomplete)]
+
+
 def switch(
-    slice_: Annotated[str, typer.Argument(metavar="SLICE", help="Like counts[1].", show_default=False)],
-    scheme: Annotated[str, typer.Argument(metavar="SCHEME", help="Like passive_standby_hot.", show_default=False)],
+    slice_: Annotated[
+        str, typer.Argument(metavar="SLICE", help="Like counts[1].", show_default=False, autocompletion=complete_slices)
+    ],
+    scheme: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCHEME", help="Like passive_standby_hot.", show_default=False, autocompletion=complete_schemes
+        ),
+    ],
     home: HOME = None,
     url: URL = None,
     token_file: TOKEN = None,
