@@ -169,7 +169,7 @@ def test_switch_posts_slice_and_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["status", "--wach"], "--watch"),
         (["stat"], "No such command 'stat'"),
-        (["events", "--after", "yesterday"], "'yesterday'"),
+        (["events", "--after", "yesterday"], "--after"),
         (["run", "app.py", "--nodes", "0"], "--nodes"),
         (["kill"], "NODE"),
     ],

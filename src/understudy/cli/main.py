@@ -42,7 +42,7 @@ class _Verbs(typer.core.TyperGroup):
                 # No verb at all: the help is the answer.
                 raise
             verb = getattr(getattr(error, "ctx", None), "command_path", "understudy")
-            _complain(f"{getattr(error, 'format_message', error.__str__)()} See '{verb} --help'.")
+            _complain(f"{getattr(error, 'format_message', error.__str__)().rstrip('.')}: see '{verb} --help'")
             sys.exit(2)
 
 
