@@ -92,7 +92,7 @@ def two(left: Any, right: Any) -> Any:
     return left
 
 
-def word_count(counts: int = 2, *, ship_every: int = 5) -> Topology:
+def word_count(counts: int = 2, *, ship_every: int | None = None) -> Topology:
     """lines -> words -> counts (stateful, by key) -> out."""
     app = Topology("wordcount")
     lines = app.source("lines", object(), slices=2)

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=50, help="how many things happen in the randomised fault test")
+    parser.addoption("--seed", type=int, default=1, help="replays a randomised fault test")
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """As a node starts it; with a snapshot after every other batch, so that a few batches exercise that path too."""

@@ -53,6 +53,14 @@ def totals(payments: list[list[Row]]) -> Iterator[tuple[int, int, int, int]]:
             yield epoch, user, count[user], total[user]
 
 
+def large(payments: list[list[Row]]) -> Iterator[tuple[int, int, datetime, int]]:
+    """(epoch, user, at, double) for every payment above 50."""
+    for epoch, rows in enumerate(payments):
+        for row in rows:
+            if row["amount"] > 50:
+                yield epoch, row["user"], row["at"], row["amount"] * 2
+
+
 def windows(payments: list[list[Row]]) -> Iterator[tuple[int, datetime, int]]:
     """(epoch, start, n) for every window the watermark closes, without rows that came after that."""
     open_windows: Counter[datetime] = Counter()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.builders import word_count, word_count_layout
 from understudy.control.instructions import Assign, Instruction
+from understudy.control.transitions import next_step
+from understudy.errors import InvalidInput
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import (
     Analysis,
@@ -29,7 +32,9 @@ from understudy.model.messages import (
     Welcome,
 )
 from understudy.model.names import SliceId
+from understudy.model.recovery import Scheme
 from understudy.model.run import RunSpec
+from understudy.model.switches import ROWS, Switch
 from understudy.model.topology import Topology
 from understudy.runtime.manager import Manager
 from understudy.store.sqlite import SqliteStore
@@ -63,6 +68,8 @@ class Hosted:
     next: int
     status: ReplicaStatus
     receipts: list[Receipt] = field(default_factory=list)
+    spool: set[int] = field(default_factory=set)
+    stood_by: bool = False
 
     @property
     def slice(self) -> SliceId:
@@ -139,7 +146,10 @@ class Node:
     def _deploy(self, deploy: Deploy) -> None:
         slice_id = SliceId.parse(deploy.slice)
         current = self.replicas.get(slice_id)
-        if not self.begun or (current is not None and current.deploy.generation >= deploy.generation):
+        if not self.begun or (current is not None and current.deploy.generation > deploy.generation):
+            return
+        if current is not None and current.deploy.generation == deploy.generation:
+            self._adjust(current, deploy)
             return
         bags, kind = self.cluster.bags, self.cluster.layout[slice_id.operator].kind
         if deploy.rewind is not None:
@@ -154,9 +164,31 @@ class Node:
             first = max((e for e in bags.shipped.get(slice_id, ()) if e < limit), default=-1) + 1
         status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation)
         self.replicas[slice_id] = Hosted(deploy, first, status)
+        self._adjust(self.replicas[slice_id], deploy)
+
+    def _adjust(self, hosted: Hosted, deploy: Deploy) -> None:
+        """One switch now, the others one by one while it works."""
+        hosted.deploy = deploy
+        hosted.stood_by |= not deploy.lead
+        hosted.change(lead=deploy.lead, asked=deploy.switches, ship_every=deploy.ship_every)
+
+    def _turn(self, hosted: Hosted) -> None:
+        step = next_step(hosted.status.switches, hosted.deploy.switches)
+        if step is None:
+            return
+        if step.switch is Switch.PROCESSES and step.on and hosted.stood_by:
+            shipped = self.cluster.bags.shipped.get(hosted.slice, ())
+            hosted.next = max([hosted.next, *(e + 1 for e in shipped if e >= hosted.next)])
+        if step.switch is Switch.SENDS and step.on:
+            self.cluster.bags.there.setdefault(hosted.slice, set()).update(hosted.spool)
+            hosted.spool.clear()
+        hosted.change(switches=hosted.status.switches.turned(step.switch, step.on), state=State.RUNNING)
 
     def _work(self, slice_id: SliceId, hosted: Hosted) -> None:
         """One epoch, if all its input is there."""
+        self._turn(hosted)
+        if not hosted.status.switches.processes:
+            return
         bags, epoch = self.cluster.bags, hosted.next
         upstream = [channel.upstream for channel in self.cluster.layout.channels(slice_id)]
         if epoch >= self.goal or not all(bags.has(one, epoch) for one in upstream):
@@ -172,9 +204,11 @@ class Node:
             hosted.receipts.append(
                 Receipt(sink=sink, epoch=epoch, rows=1, digest=f"{epoch}", at=self.cluster.now, fresh=fresh)
             )
+        elif not hosted.status.switches.sends:
+            hosted.spool.add(epoch)
         else:
             bags.there.setdefault(slice_id, set()).add(epoch)
-            if epoch % SHIP_EVERY == SHIP_EVERY - 1:
+            if hosted.deploy.lead and epoch % SHIP_EVERY == SHIP_EVERY - 1:
                 bags.shipped.setdefault(slice_id, []).append(epoch)
         hosted.next += 1
         hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch))
@@ -242,6 +276,11 @@ class Cluster:
         max(hosted, key=lambda h: h.deploy.generation).change(state=State.FAILED, failure=failure(**kind))
         return True
 
+    def switch(self, slice_id: SliceId, scheme: Scheme) -> None:
+        """Somebody asks for another scheme; refused before data flows."""
+        with suppress(InvalidInput):
+            self.manager.switch(slice_id, scheme)
+
     def damage(self, slice_id: SliceId) -> None:
         """The newest bag goes bad, if there is one."""
         newest = self.bags.newest(slice_id)
@@ -276,6 +315,9 @@ class Cluster:
         assert all(assignment.node in known for assignment in assigned), "assigned to a dead node"
         assert len({assignment.slice for assignment in assigned}) == len(assigned), "decided twice in one tick"
         for assignment in self.store.assignments():
+            if assignment.standby is not None:
+                assert assignment.standby.generation > assignment.generation, "a take-over would go back"
+                assert assignment.standby.node != assignment.node, "one failure would take both"
             before = self.generations.get(assignment.slice, 0)
             assert assignment.generation >= before, "a generation went down"
             self.generations[assignment.slice] = assignment.generation
@@ -295,8 +337,27 @@ class Cluster:
         }
 
     def settled(self) -> bool:
-        """Every slice is hosted once, by the node it is assigned to, in its newest generation."""
+        """Every slice is hosted where it is assigned, primary and secondary, and by nobody else."""
         if self.manager.state().phase != "running":
             return False
-        assigned = {a.slice: [(a.node, a.generation, State.RUNNING)] for a in self.store.assignments()}
-        return self.hosts() == assigned and all(assigned.values())
+        wanted: dict[SliceId, list[tuple[str, int, State]]] = {}
+        for assignment in self.store.assignments():
+            seats = [(assignment.node, assignment.generation)]
+            if assignment.standby is not None:
+                seats.append((assignment.standby.node, assignment.standby.generation))
+            wanted[assignment.slice] = sorted((node, generation, State.RUNNING) for node, generation in seats)
+        return {s: sorted(h) for s, h in self.hosts().items()} == wanted and all(wanted.values()) and self.protected()
+
+    def protected(self) -> bool:
+        """Everybody does what their scheme asks for, as far as there are nodes for it."""
+        alone = len(self.nodes) == 1
+        for assignment in self.store.assignments():
+            row = ROWS[assignment.scheme]
+            if assignment.standby is None:
+                if row.deployed and not alone:
+                    return False
+                continue
+            node = self.nodes.get(assignment.standby.node)
+            if node is None or node.replicas[assignment.slice].status.switches != row:
+                return False
+        return True

@@ -77,5 +77,10 @@ def running(rows: DataFrame) -> DataFrame:
     return rows.groupBy("user").transformWithState(Running(), output, "update", "none")
 
 
-for stream in (totals, windows, joined, running):
+@app.operator(payments, slices=2)
+def large(rows: DataFrame) -> DataFrame:
+    return rows.where("amount > 50").select("user", "at", (F.col("amount") * 2).alias("double"))
+
+
+for stream in (large, totals, windows, joined, running):
     app.sink(f"{stream.name}-out", stream, us.sinks.Parquet(stream.name))

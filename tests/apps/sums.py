@@ -20,7 +20,14 @@ app = us.Topology("sums", epoch="1 second")
 rows = app.source("rows", us.sources.Generator(make, "key long, value long", rate=ROWS, seed=3))
 
 
-@app.operator(rows, output_mode="update", recovery=us.Recovery(ship_every=us.setting("ship_every", 3)))
+recovery = us.Recovery(
+    scheme=us.setting("scheme", "passive_replication"),
+    guarantee=us.setting("guarantee", "precise"),
+    ship_every=us.setting("ship_every", 3),
+)
+
+
+@app.operator(rows, output_mode="update", recovery=recovery)
 def sums(rows: DataFrame) -> DataFrame:
     return rows.groupBy("key").agg(F.sum("value").alias("sum"))
 

@@ -44,12 +44,13 @@ def test_the_failure_free_run_agrees_with_plain_python(baseline: tuple[Report, P
     topology = load(APP)
     payments, clicks = (oracles.source_rows(topology, name, EPOCHS) for name in ("payments", "clicks"))
 
-    delivered = {name: output(home, name) for name in ("totals", "windows", "joined", "running")}
+    delivered = {name: output(home, name) for name in ("large", "totals", "windows", "joined", "running")}
     assert all(len(epochs) == EPOCHS for epochs in delivered.values())
     rows = {
         name: [(epoch, *row.values()) for epoch, table in enumerate(tables) for row in table.to_pylist()]
         for name, tables in delivered.items()
     }
+    assert sorted(rows["large"]) == sorted(oracles.large(payments))
     assert sorted(rows["totals"]) == sorted(oracles.totals(payments))
     assert sorted(rows["windows"]) == sorted(oracles.windows(payments))
     assert sorted(row[1:] for row in rows["joined"]) == sorted(oracles.joined(payments, clicks))

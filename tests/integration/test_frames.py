@@ -83,7 +83,7 @@ def test_strict_order_sorts_across_channels_and_keeps_ties(spark: SparkSession, 
         left = made.publish(LEFT, 0, [(3, "l3"), (1, "l1"), (2, "l2")])
         right = made.publish(RIGHT, 0, [(2, "r2"), (0, "r0"), (2, "again")])
         bags = [(channel(LEFT), left), (channel(RIGHT), right)]
-        lines = frames.strict_lines(tmp_path / "checkpoint", 0, bags, [SCHEMA], "at")
+        lines = frames.strict_lines(tmp_path / "sorted" / "0.rows", bags, [SCHEMA], "at")
         made.gate.announce(0, "\n".join(lines))
         assert made.wait(0) == ["r0", "l1", "l2", "r2", "again", "l3"]
 

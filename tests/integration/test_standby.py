@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-
 from tests.apps import kinds
+
 from understudy.log import bag
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog

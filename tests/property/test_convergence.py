@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from tests.sim import Cluster
 from understudy.model.names import SliceId
+from understudy.model.switches import LADDER
 
 SLICES = [SliceId("lines", 0), SliceId("lines", 1), SliceId("words", 0), SliceId("words", 1)]
 SLICES += [SliceId("counts", 0), SliceId("counts", 1), SliceId("out", 0)]
+OPERATORS = [s for s in SLICES if s.operator in ("words", "counts")]
+SCHEMES = list(LADDER)
 MENDABLE = 3
 
 events = st.tuples(
     st.sampled_from(
-        ["kill", "freeze", "cut off", "restart", "join", "manager", "fail", "fail", "damage", "damage", "heal"]
+        ["kill", "freeze", "cut off", "restart", "join", "manager", "fail", "damage", "heal", "switch", "switch"]
     ),
     st.integers(0, 11),  # whom
     st.sampled_from([0, 0, 1, 3, 8, 12]),  # tenths of a second until the next event, times four
@@ -39,15 +42,21 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
         cluster.heal()
     elif kind == "fail":
         cluster.fail(SLICES[whom % len(SLICES)])
+    elif kind == "switch":
+        cluster.switch(OPERATORS[whom % 4], SCHEMES[whom % len(SCHEMES)])
     elif kind == "damage":
         cluster.damage(SLICES[whom % 6])
 
 
-@settings(max_examples=40, deadline=None)
-@given(script=st.lists(events, max_size=14), early=st.booleans())
-def test_the_cluster_always_converges(script: list[tuple[str, int, int]], early: bool) -> None:
+@settings(max_examples=60, deadline=None)
+@given(
+    script=st.lists(events, max_size=14),
+    early=st.booleans(),
+    scheme=st.none() | st.sampled_from([str(s) for s in LADDER]),
+)
+def test_the_cluster_always_converges(script: list[tuple[str, int, int]], early: bool, scheme: str | None) -> None:
     with tempfile.TemporaryDirectory() as home:
-        cluster = Cluster(Path(home))
+        cluster = Cluster(Path(home), scheme=scheme)
         if not early:
             cluster.until(lambda: cluster.delivered > 2)
         mendable = 0

@@ -143,7 +143,7 @@ def test_a_node_that_came_back_is_told_to_stop_what_others_took_over() -> None:
     assert {(i.node, i.slice) for i in found if isinstance(i, StopReplica)} == {
         (view.name, r.slice) for view in base.nodes for r in view.replicas
     }
-    assert all(i.assignment.node == "node-2" for i in found if isinstance(i, DeployReplica))
+    assert all(i.node == "node-2" for i in found if isinstance(i, DeployReplica))
 
 
 def test_what_a_node_does_not_host_yet_is_deployed_again() -> None:
@@ -151,7 +151,7 @@ def test_what_a_node_does_not_host_yet_is_deployed_again() -> None:
     forgetful = replace(base.nodes[0], replicas=base.nodes[0].replicas[1:])
     (found,) = decide(replace(base, nodes=(forgetful, base.nodes[1])), DETECTOR)
     assert isinstance(found, DeployReplica)
-    assert str(found.assignment.slice) == base.nodes[0].replicas[0].slice
+    assert found.deploy.slice == base.nodes[0].replicas[0].slice
 
 
 # -- gathering
@@ -238,7 +238,7 @@ def test_the_goal_is_never_below_what_was_delivered() -> None:
 def test_a_failed_replica_is_tried_again_where_it_is() -> None:
     found = assigns(decide(failing(healthy(), {COUNTS: failure()}), DETECTOR))
     before = next(a for a in healthy().assignments if a.slice == COUNTS)
-    assert found == {COUNTS: replace(before, generation=2, failures=1)}
+    assert found == {COUNTS: replace(before, generation=2, issued=2, failures=1)}
 
 
 @pytest.mark.parametrize(("failures", "final", "ends"), [(MAX_FAILURES - 1, False, False), (MAX_FAILURES, False, True)])

@@ -8,8 +8,8 @@ import pytest
 from tests.sim import Cluster
 from tests.theatre import end_recoveries
 
-from understudy.control.drain import candidates
 from understudy.control.instructions import Assign
+from understudy.control.placement import candidates
 from understudy.errors import InvalidInput
 from understudy.model.messages import Hello
 from understudy.model.snapshot import NodeView

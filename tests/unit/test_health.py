@@ -127,12 +127,14 @@ BACK = {"slice": "counts[0]", "generation": 2, "deploy": 0.5, "replay": 0.25, "r
 
 def test_a_recovery_leads_back_to_the_fault() -> None:
     events = story(
+        ("protection", 1.0, None, {"slice": "counts[0]", "scheme": "deployed"}),
         ("fault", 10.1, None, {"spec": "kill:node-2@10s", "target": "node-2", "at": 10.0}),
         ("node_lost", 10.5, None, {"node": "node-2"}),
-        ("assigned", 10.6, 2, {"slice": "counts[0]"}),
-        ("recovered", 14.0, 3, BACK),
+        ("assigned", 10.6, 3, {"slice": "counts[0]"}),
+        ("protection", 10.7, None, {"slice": "counts[0]", "scheme": "passive_replication"}),
+        ("recovered", 14.0, 4, BACK),
     )
-    (found,) = past_recoveries(events, {"counts": "deployed"})
+    (found,) = past_recoveries(events)
     assert (found.cause, found.scheme, found.total_s, found.replayed) == ("kill:node-2@10s", "deployed", 4.0, 3)
     assert found.steps == {"detect": 0.5, "deploy": 0.5, "replay": 0.25}
 
@@ -144,14 +146,14 @@ def test_a_node_needs_no_injection_to_die() -> None:
         ("promoted", 10.6, 2, {"slice": "counts[0]"}),
         ("recovered", 11.0, 3, BACK | {"done_at": 11.0, "scheme": "active_standby", "predicted": {"replay": 1}}),
     )
-    (found,) = past_recoveries(events, {})
+    (found,) = past_recoveries(events)
     assert (found.cause, found.total_s, found.scheme) == ("node_lost happened", 0.5, "active_standby")
     assert found.predicted == {"replay": 1.0}
 
 
 def test_a_move_and_a_forgotten_cause() -> None:
     events = story(("assigned", 12.0, None, {"slice": "counts[0]"}), ("recovered", 14.0, 1, BACK))
-    (moved,) = past_recoveries(events, {})
+    (moved,) = past_recoveries(events)
     assert (moved.cause, moved.total_s) == ("assigned happened", 2.0)
-    (forgotten,) = past_recoveries(events[1:], {})
+    (forgotten,) = past_recoveries(events[1:])
     assert (forgotten.cause, forgotten.total_s) == ("not known any more", 0.75)

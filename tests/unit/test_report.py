@@ -9,8 +9,9 @@ import pytest
 
 from understudy.control.report import fault_reports, sink_report, slice_reports, verdict
 from understudy.model.event import Event
-from understudy.model.messages import Receipt, ReplicaStatus
-from understudy.model.snapshot import Phase
+from understudy.model.messages import STEPS, Receipt, ReplicaStatus
+from understudy.model.names import SliceId
+from understudy.model.snapshot import Assignment, Phase
 
 
 def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:
@@ -48,7 +49,7 @@ def test_lost_epochs_are_those_without_a_receipt(epochs: list[int], goal: int | 
     assert report.lost_epochs == lost
     assert report.epochs == len(epochs)
     assert report.rows == sum(epoch + 1 for epoch in epochs)
-    assert verdict(Phase.FINISHED, {"out": report}) == ("lossy" if lost else "exact")
+    assert verdict(Phase.FINISHED, {"out": report}, {}) == ("lossy" if lost else "exact")
 
 
 def test_the_longest_silence_of_a_sink() -> None:
@@ -67,7 +68,7 @@ def test_the_longest_silence_of_a_sink() -> None:
     ],
 )
 def test_the_verdict(phase: Phase, duplicates: int, expected: str) -> None:
-    assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}) == expected
+    assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}, {}) == expected
 
 
 # -- faults and what followed
@@ -92,11 +93,11 @@ class Story:
     def recovery(self, at: float, node: str, slice_name: str = "counts[0]") -> None:
         lost = self.add(at, "node_lost", node=node)
         assigned = self.add(at + 0.1, "assigned", lost, slice=slice_name)
-        steps = {"read_checkpoint": 0.5, "deploy": 1.0, "wire": 0.1, "replay": 0.4}
+        steps = dict.fromkeys(STEPS, 0.0) | {"read_checkpoint": 0.5, "deploy": 1.0, "replay": 0.4}
         self.add(at + 2, "recovered", assigned, slice=slice_name, done_at=at + 2, replayed=3, **steps)
 
     def report(self) -> list[tuple[str, float | None, int]]:
-        reports = fault_reports(self.events, 100.0, {"counts": "passive_replication"})
+        reports = fault_reports(self.events, 100.0)
         return [(r.spec, r.detected_after_s, len(r.recoveries)) for r in reports]
 
 
@@ -105,11 +106,12 @@ def test_a_killed_node_is_followed_to_its_recovery() -> None:
     story.add(100.0, "manager")
     story.fault(105.0, "kill:node-2@5s")
     story.recovery(105.5, "node-2")
-    (report,) = fault_reports(story.events, 100.0, {"counts": "passive_replication"})
+    (report,) = fault_reports(story.events, 100.0)
     assert (report.at_s, report.detected_after_s) == (5.0, 0.5)
     (recovery,) = report.recoveries
     assert (recovery.slice, recovery.scheme, recovery.actual_s) == ("counts[0]", "passive_replication", 2.5)
-    assert recovery.steps == {"detect": 0.5, "read_checkpoint": 0.5, "deploy": 1.0, "wire": 0.1, "replay": 0.4}
+    taken = {name: seconds for name, seconds in recovery.steps.items() if seconds}
+    assert taken == {"detect": 0.5, "read_checkpoint": 0.5, "deploy": 1.0, "replay": 0.4}
     assert recovery.epochs_replayed == 3
 
 
@@ -145,7 +147,11 @@ def test_slices_count_the_work_of_all_their_replicas_and_the_state_of_the_newest
         ReplicaStatus(slice="a[0]", generation=2, epoch=4, rows_in=5, rows_out=1, state_rows=7, state_bytes=70),
         ReplicaStatus(slice="a[0]", generation=1, epoch=9, rows_in=10, rows_out=2, state_rows=8, state_bytes=80),
     ]
-    reports = slice_reports({"b[0]": "node-2", "a[0]": "node-1"}, replicas)
+    reports = slice_reports(
+        [Assignment(SliceId("b", 0), "node-2", 1), Assignment(SliceId("a", 0), "node-1", 2)],
+        replicas,
+        {"a[0]": {"deployed": 2.0}},
+    )
     assert list(reports) == ["a[0]", "b[0]"]
     a = reports["a[0]"]
     assert (a.primary, a.epoch, a.rows_in, a.rows_out, a.state_rows, a.state_bytes) == ("node-1", 9, 15, 3, 7, 70)

@@ -10,7 +10,15 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
-from understudy.control.report import CostReport, FaultReport, RecoveryReport, Report, SinkReport, SliceReport
+from understudy.control.report import (
+    CostReport,
+    FaultReport,
+    RecoveryReport,
+    Report,
+    SinkReport,
+    SliceReport,
+    TransitionReport,
+)
 from understudy.model.messages import Failure
 
 STEPS = {"detect": 0.31, "deploy": 0.2, "read_checkpoint": 0.1, "replay": 0.5}
@@ -21,7 +29,22 @@ REPORT = Report(
     epochs=30,
     elapsed_s=31.5,
     nodes=("node-1", "node-2"),
-    slices={"counts[0]": SliceReport(primary="node-1", epoch=29, rows_in=10, rows_out=5, state_rows=3, state_bytes=90)},
+    slices={
+        "counts[0]": SliceReport(
+            primary="node-1",
+            secondary="node-2",
+            scheme="deployed",
+            scheme_time_s={"deployed": 30.0},
+            gaps=(),
+            forgotten=(),
+            differed=0,
+            epoch=29,
+            rows_in=10,
+            rows_out=5,
+            state_rows=3,
+            state_bytes=90,
+        )
+    },
     faults=(
         FaultReport(
             spec="kill:node-2@epoch12",
@@ -34,7 +57,22 @@ REPORT = Report(
             ),
         ),
     ),
-    sinks={"out": SinkReport(epochs=30, rows=99, lost_epochs=0, duplicate_epochs=0, digest="abc", max_gap_s=1.4)},
+    transitions=(
+        TransitionReport(slice="counts[0]", before="passive_replication", scheme="deployed", at_s=3.0, seconds=0.4),
+        TransitionReport(slice="counts[0]", before="deployed", scheme="active_standby", at_s=9.0, seconds=None),
+    ),
+    sinks={
+        "out": SinkReport(
+            epochs=30,
+            rows=99,
+            lost_epochs=0,
+            duplicate_epochs=0,
+            gaps=(),
+            digest="abc",
+            max_gap_s=1.4,
+            max_late_s=2.0,
+        )
+    },
     costs=CostReport(
         cpu_s={"node-1": 9.5}, peak_memory_bytes={"node-1": 400_000_000}, bytes_published=1, bytes_shipped=2
     ),
@@ -68,6 +106,7 @@ def test_the_page_is_whole_and_asks_nobody(file: Path, tmp_path: Path) -> None:
     assert not re.search(r"<(script|link|img)[^>]+(src|href)=", written)
     assert "kill:node-2@epoch12" in page
     assert "a &lt;fault&gt;" in page
+    assert "never reached" in page
     assert "words &lt;/script&gt;" in page
     embedded = page.split('id="report">')[1].split("</script>")[0]
     assert Report.model_validate_json(embedded) == REPORT

@@ -13,6 +13,7 @@ from rich.console import Console
 from understudy.cli.options import SETTINGS, settings
 from understudy.errors import InvalidInput
 from understudy.model.faults import Fault
+from understudy.model.recovery import Scheme, member
 from understudy.model.run import RunSpec
 from understudy.model.topology import Topology, seconds
 
@@ -36,6 +37,8 @@ def run(
         bool, typer.Option("--allow-faults", help="Let 'understudy kill' and the dashboard cause faults.")
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
+    scheme: Annotated[str | None, typer.Option(help="Protect every operator by this scheme.")] = None,
+    domains: Annotated[int, typer.Option(min=0, help="Spread the nodes over so many failure domains.")] = 0,
     profile: Annotated[str, typer.Option(help="JVM settings: quick starts sooner, full processes more.")] = "quick",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -53,7 +56,8 @@ def run(
     check(nodes, replace, port, faults)
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
     changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
-    changes |= {"profile": profile, "backlog": 8 if fast else 100, "allow_faults": allow_faults}
+    changes |= {"profile": profile, "backlog": 8 if fast else 100, "domains": domains, "allow_faults": allow_faults}
+    changes |= {"scheme": None if scheme is None else member(Scheme, scheme, "scheme")}
     if not resume and place.exists():
         raise _used(place.path)
     place.path.mkdir(parents=True, exist_ok=True)

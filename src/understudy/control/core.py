@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from understudy.control import drain
 from understudy.control.detector import Detector
+from understudy.control.drain import moves
 from understudy.control.instructions import (
     Assign,
     CheckTopology,
@@ -22,9 +22,20 @@ from understudy.control.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.placement import place
+from understudy.control.placement import candidates, place
+from understudy.control.standby import (
+    agrees,
+    burdens,
+    deployments,
+    distrust,
+    initial_scheme,
+    look_after,
+    promote,
+    seats,
+    standing_by,
+)
 from understudy.model.layout import Kind, Layout
-from understudy.model.messages import Failure, ReplicaStatus, State
+from understudy.model.messages import Deploy, Failure, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
 
@@ -85,16 +96,52 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
         return
     rewinds = _rewinds(failed)
     assigned |= {s: _rewound(assigned[s], epoch) for s, epoch in rewinds.items() if s in assigned}
-    homeless = [s for s in layout.slices if s not in assigned or assigned[s].node not in nodes]
-    again = [s for s in layout.slices if s in failed or (s in rewinds and s not in homeless)]
+    moved: dict[SliceId, Assign] = {}
+    for slice_id, current in assigned.items():
+        moved |= _take_over(slice_id, current, nodes, failed.get(slice_id))
+    homeless = [s for s in layout.slices if s not in moved and (s not in assigned or assigned[s].node not in nodes)]
+    again = [s for s in layout.slices if s not in moved and (s in failed or (s in rewinds and s not in homeless))]
+    yield from moved.values()
     for slice_id in again:
         host = _host(assigned[slice_id], snapshot, layout, assigned)
         yield _try_again(replace(assigned[slice_id], node=host), failed.get(slice_id))
     yield from _assign(homeless, snapshot, layout, assigned)
-    current = [assigned[s] for s in layout.slices if s not in again and s not in homeless]
-    yield from _deploy(current, nodes, assigned)
-    yield from _forgive(current, nodes)
-    yield from drain.moves(snapshot, layout)
+    settled = [assigned[s] for s in layout.slices if s not in again and s not in homeless and s not in moved]
+    yield from _settle(settled, snapshot, layout, assigned)
+
+
+def _take_over(
+    slice_id: SliceId, current: Assignment, nodes: dict[str, NodeView], failure: Failure | None
+) -> dict[SliceId, Assign]:
+    """A secondary that is well takes over from a primary that is gone or has failed.
+
+    Not where a bag must be made again: the state of the secondary may be past it already.
+    """
+    gone = current.node not in nodes
+    if current.rewind is not None or not (gone or failure) or standing_by(current, nodes) is None:
+        return {}
+    reason = f"{current.node} is lost" if gone or failure is None else failure.what
+    found = promote(current, reason)
+    if failure is not None:
+        found = replace(found, assignment=replace(found.assignment, failures=current.failures + 1))
+    return {slice_id: found}
+
+
+def _settle(
+    settled: list[Assignment], snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]
+) -> Iterator[Instruction]:
+    """What is left to do for slices that have a primary: one change each in a tick."""
+    nodes = {node.name: node for node in snapshot.nodes}
+    replicas = [replica for node in snapshot.nodes for replica in node.replicas]
+    changes: dict[SliceId, Assign] = {}
+    for assignment in settled:
+        found = distrust(assignment, layout[assignment.slice.operator], replicas)
+        if found is not None:
+            changes[assignment.slice] = found
+    for change in [*_forgive(settled, nodes), *look_after(settled, nodes, layout), *moves(snapshot, layout)]:
+        changes.setdefault(change.assignment.slice, change)
+    yield from changes.values()
+    yield from _deploy([a for a in settled if a.slice not in changes], nodes, assigned, layout)
     yield from _stop_strangers(nodes, assigned)
 
 
@@ -127,31 +174,49 @@ def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
 def _assign(
     slices: list[SliceId], snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]
 ) -> Iterator[Instruction]:
-    able = drain.candidates(snapshot.nodes)
+    able = candidates(snapshot.nodes)
     if not able:
         return
     hosts = {s: a.node for s, a in assigned.items() if s not in slices}
-    for slice_id, node in place(slices, [node.name for node in able], hosts, layout).items():
+    burden = burdens(assigned.values())
+    for slice_id, node in place(slices, [node.name for node in able], hosts, layout, burden).items():
         before = assigned.get(slice_id)
-        generation = before.generation + 1 if before else 1
-        reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before and before.node else "")
-        # What had to be rewound still has to be.
-        waits_for = before.waits_for if before else None
-        yield Assign(
-            Assignment(slice_id, node, generation, before.rewind if before else None, waits_for=waits_for), reason
-        )
+        if before is None:
+            scheme = initial_scheme(layout[slice_id.operator], snapshot.scheme)
+            yield Assign(Assignment(slice_id, node, 1, scheme=scheme, issued=1), f"{slice_id} goes to {node}")
+            continue
+        # What had to be rewound still has to be; a secondary that could not take over starts anew as well.
+        anew = _anew(before, node)
+        reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before.node else "")
+        yield Assign(replace(anew, failures=0), reason)
+
+
+def _anew(before: Assignment, node: str) -> Assignment:
+    """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
+    generation = before.next_generation
+    return replace(before, node=node, generation=generation, issued=generation, standby=None)
 
 
 def _deploy(
-    assignments: list[Assignment], nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]
+    assignments: list[Assignment], nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment], layout: Layout
 ) -> Iterator[DeployReplica]:
     for assignment in assignments:
-        node = nodes[assignment.node]
-        there = any(_matches(replica, assignment) for replica in node.replicas)
         awaited = assigned.get(assignment.waits_for) if assignment.waits_for else None
-        held = awaited is not None and awaited.rewind is not None
-        if node.connected and node.ready and not there and not held:
-            yield DeployReplica(assignment, f"{assignment.node} does not host {assignment.slice} yet")
+        if awaited is not None and awaited.rewind is not None:
+            continue
+        for name, deploy in deployments(assignment, layout):
+            node = nodes.get(name)
+            if node is None or not node.connected or not node.ready:
+                continue
+            there = next((r for r in node.replicas if _is(r, deploy)), None)
+            if there is None:
+                yield DeployReplica(name, deploy, f"{name} does not host {deploy.slice} yet")
+            elif not agrees(there, deploy):
+                yield DeployReplica(name, deploy, f"{deploy.slice} on {name} shall be {deploy.switches}")
+
+
+def _is(replica: ReplicaStatus, deploy: Deploy) -> bool:
+    return (replica.slice, replica.generation) == (deploy.slice, deploy.generation)
 
 
 def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
@@ -172,7 +237,7 @@ def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignme
     for node in nodes.values():
         for replica in node.replicas:
             current = assigned.get(SliceId.parse(replica.slice))
-            if current is None or current.node != node.name or replica.generation < current.generation:
+            if current is None or seats(current).get(node.name) != replica.generation:
                 yield StopReplica(node.name, replica.slice, replica.generation, "another replica took over")
 
 
@@ -213,7 +278,7 @@ def _rewound(assignment: Assignment, epoch: int) -> Assignment:
 
 def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> str:
     """First where it was, because its data is near; then elsewhere, because the node may be the reason."""
-    others = [node.name for node in drain.candidates(snapshot.nodes) if node.name != current.node]
+    others = [node.name for node in candidates(snapshot.nodes) if node.name != current.node]
     if current.failures == 0 or not others:
         return current.node
     hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}
@@ -222,7 +287,7 @@ def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dic
 
 def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
     """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
-    again = replace(assignment, generation=assignment.generation + 1)
+    again = _anew(assignment, assignment.node)
     if failure is None:
         return Assign(again, f"{again.slice} makes its damaged bag of epoch {again.rewind} again")
     reason = f"{again.slice} failed and is tried again: {failure.what}"

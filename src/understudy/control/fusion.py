@@ -25,6 +25,7 @@ def lay_out(topology: Topology, stateful: Mapping[str, bool]) -> Layout:
                 edges=tuple(edge(slices[stream], stream, first) for stream in first.inputs),
                 parts=tuple(operator.name for operator in chain),
                 stateful=stateful[last.name],
+                deterministic=last.deterministic,
                 recovery=last.recovery,
             )
         )

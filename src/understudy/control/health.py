@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from understudy.model.messages import ReplicaStatus, State
 from understudy.model.page import Health, SliceLook
 from understudy.model.recovery import Scheme
-from understudy.model.snapshot import Assignment
 from understudy.model.switches import rank
 from understudy.model.view import NodeState, RunState, SliceState
 
@@ -60,32 +59,3 @@ def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | No
 
 def _rank(scheme: str) -> int:
     return rank(Scheme(scheme)) if scheme in set(Scheme) else -1
-
-
-def derive(
-    state: RunState, kinds: Mapping[str, str], schemes: Mapping[str, str], assignments: Sequence[Assignment]
-) -> tuple[SliceState, ...]:
-    """The slices from who hosts them, where the manager does not list them itself."""
-    nodes = {node.name: node for node in state.nodes}
-    newest = max((node.epoch for node in state.nodes), default=-1)
-    return tuple(
-        _derived(a, kinds[a.slice.operator], schemes.get(a.slice.operator, ""), nodes, newest)
-        for a in sorted(assignments, key=lambda a: a.slice)
-    )
-
-
-def _derived(assignment: Assignment, kind: str, scheme: str, nodes: Mapping[str, NodeState], newest: int) -> SliceState:
-    name = str(assignment.slice)
-    everywhere = [replica for node in nodes.values() for replica in node.replicas if replica.slice == name]
-    epoch = max((replica.epoch for replica in everywhere), default=-1)
-    hosted = [r for r in nodes[assignment.node].replicas if r.slice == name] if assignment.node in nodes else []
-    return SliceState(
-        slice=name,
-        kind=kind,
-        scheme=scheme,
-        protection=scheme,
-        primary=assignment.node,
-        epoch=epoch,
-        lag=max(0, newest - epoch),
-        state=max(hosted, key=lambda r: r.generation).state if hosted else "starting",
-    )

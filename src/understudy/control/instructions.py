@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from understudy.model.messages import Failure
+from understudy.model.messages import Deploy, Failure
 from understudy.model.snapshot import Assignment
 
 
@@ -31,7 +31,10 @@ class Assign:
 
 @dataclass(frozen=True)
 class DeployReplica:
-    assignment: Assignment
+    """Starts a replica, or asks one that is there to become what it should be."""
+
+    node: str
+    deploy: Deploy
     reason: str
 
 

@@ -8,20 +8,18 @@ from understudy.model.event import Event
 from understudy.model.messages import STEPS
 from understudy.model.page import PastRecovery
 
-KINDS = frozenset({"fault", "manager", "node_lost", "assigned", "promoted", "recovered"})
+KINDS = frozenset({"fault", "manager", "node_lost", "assigned", "promoted", "protection", "recovered"})
 """The events a recovery is told by; the others may be forgotten."""
 
 
-def past_recoveries(events: Sequence[Event], schemes: Mapping[str, str]) -> tuple[PastRecovery, ...]:
-    """One for every slice that came back, injected fault or not; `schemes` are those wanted, by operator."""
+def past_recoveries(events: Sequence[Event]) -> tuple[PastRecovery, ...]:
+    """One for every slice that came back, injected fault or not."""
     known = {event.number: event for event in events}
     faults = [event for event in events if event.kind == "fault"]
-    return tuple(_told(event, known, faults, schemes) for event in events if event.kind == "recovered")
+    return tuple(_told(event, known, faults) for event in events if event.kind == "recovered")
 
 
-def _told(
-    event: Event, known: Mapping[int, Event], faults: Sequence[Event], schemes: Mapping[str, str]
-) -> PastRecovery:
+def _told(event: Event, known: Mapping[int, Event], faults: Sequence[Event]) -> PastRecovery:
     causes = list(_causes(event, known))
     lost = next((e for e in causes if e.kind == "node_lost"), None)
     # Without a lost node somebody moved the slice, or its replica failed: the assignment says which.
@@ -37,12 +35,19 @@ def _told(
         at=event.at,
         slice=fields["slice"],
         cause=fault.fields["spec"] if fault else root.text if root else "not known any more",
-        scheme=fields.get("scheme") or schemes.get(fields["slice"].partition("[")[0], ""),
+        scheme=fields.get("scheme") or _protection(fields["slice"], root or event, known),
         steps=steps,
         predicted={name: float(value) for name, value in (fields.get("predicted") or {}).items()},
         total_s=round(max(0.0, done_at - since) if since is not None else sum(steps.values()), 3),
         replayed=int(fields.get("replayed", 0)),
     )
+
+
+def _protection(slice_name: str, before: Event, known: Mapping[int, Event]) -> str:
+    """What protected a slice when it broke; sources and sinks have no scheme."""
+    told = (e for e in known.values() if e.kind == "protection" and e.fields["slice"] == slice_name)
+    last = max((e for e in told if e.number < before.number), key=lambda e: e.number, default=None)
+    return str(last.fields["scheme"]) if last else ""
 
 
 def _causes(event: Event, known: Mapping[int, Event]) -> Iterator[Event]:

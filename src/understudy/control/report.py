@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
+from pydantic import Field
+
 from understudy.model import hashing
 from understudy.model.event import Event
 from understudy.model.faults import MANAGER
-from understudy.model.messages import Failure, Receipt, ReplicaStatus
-from understudy.model.run import Frozen
-from understudy.model.snapshot import Phase
+from understudy.model.messages import STEPS, Failure, Receipt, ReplicaStatus
+from understudy.model.recovery import Scheme
+from understudy.model.run import Frozen, Rhythm
+from understudy.model.snapshot import Assignment, Phase
 
 Verdict = Literal["exact", "lossy", "failed"]
 
 
 class SliceReport(Frozen):
+    """`gaps` were published empty because a failure lost them, `forgotten` are not in the state any more."""
+
     primary: str
+    secondary: str | None
+    scheme: str
+    scheme_time_s: dict[str, float]
+    gaps: tuple[int, ...]
+    forgotten: tuple[int, ...]
+    differed: int
     epoch: int
     rows_in: int
     rows_out: int
@@ -34,6 +46,17 @@ class RecoveryReport(Frozen):
     steps: dict[str, float]
     actual_s: float
     epochs_replayed: int
+    predicted_s: dict[str, float] | None = None
+
+
+class TransitionReport(Frozen):
+    """A switch that was asked for; `seconds` until the scheme was reached, None if it never was."""
+
+    slice: str
+    before: str
+    scheme: str
+    at_s: float
+    seconds: float | None
 
 
 class FaultReport(Frozen):
@@ -48,8 +71,31 @@ class SinkReport(Frozen):
     rows: int
     lost_epochs: int
     duplicate_epochs: int
+    gaps: tuple[int, ...]
     digest: str
     max_gap_s: float
+    max_late_s: float
+
+
+class SchemeCosts(Frozen):
+    """What secondaries cost while their slices were protected by one scheme.
+
+    `node_s` is the time their nodes were held for them: a node with four replicas counts a quarter for each. What the
+    primaries used in the same time is there to compare with.
+    """
+
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    primary_cpu_s: float = 0.0
+    memory_bytes: int = 0
+    node_s: float = 0.0
+    bytes_received: int = 0
+    bytes_pulled: int = 0
+    bytes_shipped: int = 0
+    bytes_published: int = 0
+
+    def rounded(self) -> SchemeCosts:
+        return SchemeCosts(**{name: round(value, 3) for name, value in self})
 
 
 class CostReport(Frozen):
@@ -57,6 +103,7 @@ class CostReport(Frozen):
     peak_memory_bytes: dict[str, int]
     bytes_published: int
     bytes_shipped: int
+    schemes: dict[str, SchemeCosts] = Field(default_factory=dict)
 
 
 class Report(Frozen):
@@ -68,6 +115,7 @@ class Report(Frozen):
     nodes: tuple[str, ...]
     slices: dict[str, SliceReport]
     faults: tuple[FaultReport, ...]
+    transitions: tuple[TransitionReport, ...]
     sinks: dict[str, SinkReport]
     costs: CostReport
     diverged: tuple[str, ...]
@@ -75,47 +123,88 @@ class Report(Frozen):
     verdict: Verdict
 
 
-def sink_report(receipts: Sequence[Receipt], duplicates: int, goal: int | None) -> SinkReport:
-    """The digest covers all rows in epoch order; empty epochs and gaps show as well."""
+def sink_report(
+    receipts: Sequence[Receipt], duplicates: int, goal: int | None, rhythm: Rhythm | None = None
+) -> SinkReport:
+    """The digest covers all rows in epoch order; empty epochs and gaps show as well.
+
+    An epoch that came with a gap in it counts as lost, because some of its rows are. Lateness is against the rhythm: by
+    how much the worst epoch came later than the one that was usual, the median.
+    """
     ordered = sorted(receipts, key=lambda receipt: receipt.epoch)
     expected = goal if goal is not None else max((r.epoch + 1 for r in ordered), default=0)
+    holes = tuple(receipt.epoch for receipt in ordered if receipt.lost)
     gaps = [later.at - earlier.at for earlier, later in pairwise(ordered)]
     return SinkReport(
         epochs=len(ordered),
         rows=sum(receipt.rows for receipt in ordered),
         # A run resumed with a smaller goal may have delivered more.
-        lost_epochs=expected - sum(receipt.epoch < expected for receipt in ordered),
+        lost_epochs=expected - sum(receipt.epoch < expected and not receipt.lost for receipt in ordered),
+        gaps=holes,
         duplicate_epochs=duplicates,
         digest=hashing.combine((r.epoch, r.digest, r.rows) for r in ordered),
         max_gap_s=round(max(gaps, default=0.0), 3),
+        max_late_s=round(_lateness(ordered, rhythm), 3),
     )
 
 
-def verdict(phase: Phase, sinks: Mapping[str, SinkReport]) -> Verdict:
+def _lateness(receipts: Sequence[Receipt], rhythm: Rhythm | None) -> float:
+    if rhythm is None or rhythm.fast:
+        return 0.0
+    delays = [r.at - rhythm.due(r.epoch) for r in receipts if r.epoch >= rhythm.epoch]
+    return max(delays) - statistics.median(delays) if delays else 0.0
+
+
+def verdict(phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport]) -> Verdict:
     if phase is Phase.FAILED:
         return "failed"
     clean = all(sink.lost_epochs == 0 and sink.duplicate_epochs == 0 for sink in sinks.values())
-    return "exact" if clean else "lossy"
+    whole = not any(one.gaps or one.forgotten for one in slices.values())
+    return "exact" if clean and whole else "lossy"
 
 
-def fault_reports(events: Sequence[Event], began_at: float, schemes: Mapping[str, str]) -> tuple[FaultReport, ...]:
+def transition_reports(events: Sequence[Event], began_at: float) -> tuple[TransitionReport, ...]:
+    """Every switch that was asked for, and when its scheme was reached."""
+    return tuple(_transition(event, events, began_at) for event in events if event.kind == "switched")
+
+
+def _transition(asked: Event, events: Sequence[Event], began_at: float) -> TransitionReport:
+    name, scheme = asked.fields["slice"], asked.fields["scheme"]
+    later = [e for e in events if e.number > asked.number and e.fields.get("slice") == name]
+    again = next((e.number for e in later if e.kind == "switched"), math.inf)
+    reached = next((e for e in later if e.kind == "protection" and e.number < again and _reaches(e, scheme)), None)
+    return TransitionReport(
+        slice=name,
+        before=asked.fields["before"],
+        scheme=scheme,
+        at_s=round(asked.at - began_at, 3),
+        seconds=reached.fields["seconds"] if reached else None,
+    )
+
+
+def _reaches(event: Event, scheme: str) -> bool:
+    return event.fields["scheme"] == scheme and event.fields["seconds"] is not None
+
+
+def fault_reports(events: Sequence[Event], began_at: float) -> tuple[FaultReport, ...]:
     """Follows every injected fault to its detection and the recoveries it caused."""
-    return tuple(_fault(event, events, began_at, schemes) for event in events if event.kind == "fault")
+    return tuple(_fault(event, events, began_at) for event in events if event.kind == "fault")
 
 
-def _fault(fault: Event, events: Sequence[Event], began_at: float, schemes: Mapping[str, str]) -> FaultReport:
+def _fault(fault: Event, events: Sequence[Event], began_at: float) -> FaultReport:
     at, target = float(fault.fields["at"]), fault.fields["target"]
     others = [e.fields["at"] for e in events if e.kind == "fault" and e.fields["target"] == target]
     # What was noticed only after the next fault of the same target is that one's.
     until = min((other for other in others if other > at), default=math.inf)
     lost = next((e for e in events if at <= e.at < until and _answers(e, target)), None)
-    caused = {e.number for e in events if lost is not None and e.kind == "assigned" and e.cause == lost.number}
+    kinds = ("assigned", "promoted")
+    caused = {e.number for e in events if lost is not None and e.kind in kinds and e.cause == lost.number}
     recoveries = [e for e in events if e.kind == "recovered" and e.cause in caused]
     return FaultReport(
         spec=fault.fields["spec"],
         at_s=round(at - began_at, 3),
         detected_after_s=round(lost.at - at, 3) if lost else None,
-        recoveries=tuple(_recovery(e, at, lost.at if lost else at, schemes) for e in recoveries),
+        recoveries=tuple(_recovery(e, at, lost.at if lost else at, events) for e in recoveries),
     )
 
 
@@ -126,26 +215,42 @@ def _answers(event: Event, target: str) -> bool:
     )
 
 
-def _recovery(event: Event, at: float, detected_at: float, schemes: Mapping[str, str]) -> RecoveryReport:
+def _recovery(event: Event, at: float, detected_at: float, events: Sequence[Event]) -> RecoveryReport:
     fields = event.fields
-    names = ("read_checkpoint", "deploy", "wire", "replay")
     return RecoveryReport(
         slice=fields["slice"],
-        scheme=schemes.get(fields["slice"].partition("[")[0], "passive_replication"),
-        steps={"detect": round(detected_at - at, 3)} | {name: round(fields[name], 3) for name in names},
+        scheme=_protected_by(fields["slice"], at, events),
+        steps={"detect": round(detected_at - at, 3)} | {name: round(fields[name], 3) for name in STEPS},
         actual_s=round(fields["done_at"] - at, 3),
         epochs_replayed=fields["replayed"],
+        predicted_s=fields.get("predicted"),
     )
 
 
-def slice_reports(hosts: Mapping[str, str], replicas: Sequence[ReplicaStatus]) -> dict[str, SliceReport]:
-    """Rows count the work done by all replicas of a slice, so replayed rows count again; state is the newest's."""
+def _protected_by(name: str, at: float, events: Sequence[Event]) -> str:
+    """The scheme that protected a slice at a moment."""
+    known = [e for e in events if e.kind == "protection" and e.fields["slice"] == name and e.at <= at]
+    return str(known[-1].fields["scheme"]) if known else str(Scheme.PASSIVE_REPLICATION)
+
+
+def slice_reports(
+    assignments: Sequence[Assignment], replicas: Sequence[ReplicaStatus], times: Mapping[str, Mapping[str, float]]
+) -> dict[str, SliceReport]:
+    """Rows count the work done by all replicas of a slice, so replayed rows count again; state is the primary's."""
     reports: dict[str, SliceReport] = {}
-    for name, host in sorted(hosts.items()):
+    for assignment in sorted(assignments, key=lambda a: a.slice):
+        name = str(assignment.slice)
         own = sorted((r for r in replicas if r.slice == name), key=lambda r: r.generation)
-        newest = own[-1] if own else ReplicaStatus(slice=name, generation=0)
+        leaders = [r for r in own if r.lead]
+        newest = leaders[-1] if leaders else ReplicaStatus(slice=name, generation=0)
         reports[name] = SliceReport(
-            primary=host,
+            primary=assignment.node,
+            secondary=assignment.standby.node if assignment.standby else None,
+            scheme=assignment.scheme,
+            scheme_time_s={scheme: round(seconds, 3) for scheme, seconds in times.get(name, {}).items()},
+            gaps=tuple(sorted({epoch for r in own for epoch in r.gaps})),
+            forgotten=tuple(sorted({epoch for r in own for epoch in r.forgotten})),
+            differed=sum(r.divergences for r in own),
             epoch=max((r.epoch for r in own), default=-1),
             rows_in=sum(r.rows_in for r in own),
             rows_out=sum(r.rows_out for r in own),

@@ -1,7 +1,7 @@
 """A bag on disk: a header that anyone can read, then Arrow streams, each with its checksum.
 
     USBAG1 <length of the header> <checksum of the header>\n
-    {"slice": "counts[0]", "epoch": 12, "rows": 900, "digest": "…", "sections": {"[word]/2": [[segment, …], …]}}
+    {"slice": "counts[0]", "epoch": 12, "rows": 900, "digest": "…", "lost": [], "sections": {"[word]/2": [[…], …]}}
     <Arrow stream> <Arrow stream> …
 
 A section is one division of the rows among reading slices: for each part a list of segments. Offsets count from the end
@@ -60,6 +60,8 @@ class Header:
     rows: int
     digest: str
     sections: dict[str, tuple[tuple[Segment, ...], ...]]
+    lost: tuple[str, ...] = ()
+    """Slices that left a gap instead of this epoch: this one, or one that it reads from."""
 
     def part(self, split: Split, part: int) -> tuple[Segment, ...]:
         """The segments of one part; whoever reads the whole bag takes every part of the first section."""
@@ -86,7 +88,7 @@ class Bag:
         return sum(memoryview(part).nbytes for part in self.parts)
 
 
-def make(slice_id: SliceId, epoch: int, table: pa.Table, splits: Sequence[Split]) -> Bag:
+def make(slice_id: SliceId, epoch: int, table: pa.Table, splits: Sequence[Split], lost: Sequence[str] = ()) -> Bag:
     """Divides the rows for every kind of reader and lays them out."""
     sections: dict[str, tuple[tuple[Segment, ...], ...]] = {}
     bodies: list[pa.Buffer] = []
@@ -101,7 +103,7 @@ def make(slice_id: SliceId, epoch: int, table: pa.Table, splits: Sequence[Split]
                 offset += body.size
             parts.append(tuple(segments))
         sections[split.label] = tuple(parts)
-    header = Header(slice_id, epoch, table.num_rows, hashing.digest(table), sections)
+    header = Header(slice_id, epoch, table.num_rows, hashing.digest(table), sections, tuple(lost))
     return Bag(header, (_encode(header), *bodies))
 
 
@@ -129,6 +131,7 @@ def _encode(header: Header) -> bytes:
             "epoch": header.epoch,
             "rows": header.rows,
             "digest": header.digest,
+            "lost": header.lost,
             "sections": {
                 label: [[[s.offset, s.length, s.rows, s.crc] for s in part] for part in parts]
                 for label, parts in header.sections.items()
@@ -163,7 +166,8 @@ def _decode(fields: dict[str, Any]) -> Header:
         label: tuple(tuple(Segment(*segment) for segment in part) for part in parts)
         for label, parts in fields["sections"].items()
     }
-    return Header(SliceId.parse(fields["slice"]), fields["epoch"], fields["rows"], fields["digest"], sections)
+    slice_id, lost = SliceId.parse(fields["slice"]), tuple(fields["lost"])
+    return Header(slice_id, fields["epoch"], fields["rows"], fields["digest"], sections, lost)
 
 
 def _all_segments(header: Header) -> Iterable[Segment]:

@@ -7,23 +7,27 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from understudy.errors import InvalidInput
+from understudy.model.recovery import Scheme, member
 
 MANAGER = "manager"
 
-_SPEC = re.compile(
-    r"(?P<kind>kill|freeze):(?P<target>[A-Za-z][\w-]*)@(?:epoch(?P<epoch>\d+)|(?P<time>\d+(?:\.\d+)?)s)"
-    r"(?:\+(?P<length>\d+(?:\.\d+)?)s)?"
-)
+_WHEN = r"@(?:epoch(?P<epoch>\d+)|(?P<time>\d+(?:\.\d+)?)s)"
+_SPEC = re.compile(rf"(?P<kind>kill|freeze):(?P<target>[A-Za-z][\w-]*){_WHEN}(?:\+(?P<length>\d+(?:\.\d+)?)s)?")
+_SWITCH = re.compile(rf"(?P<kind>switch):(?P<target>[A-Za-z][\w-]*\[\d+\])=(?P<scheme>\w+){_WHEN}(?P<length>)")
 
 
 class FaultKind(StrEnum):
     KILL = "kill"
     FREEZE = "freeze"
+    SWITCH = "switch"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`kill:node-2@epoch12` or `freeze:node-1@8s+3s`: what, whom, when, and for how long."""
+    """`kill:node-2@epoch12` or `freeze:node-1@8s+3s`: what, whom, when, and for how long.
+
+    A switch is no fault, but belongs to the same script: `switch:counts[0]=active_standby@20s`.
+    """
 
     spec: str
     kind: FaultKind
@@ -31,6 +35,7 @@ class Fault:
     at_s: float | None
     at_epoch: int | None
     length_s: float
+    scheme: Scheme | None = None
 
     def due(self, elapsed_s: float, epoch: int) -> bool:
         """Whether the moment has come: so long after the start, or once the target has finished the epoch."""
@@ -38,18 +43,21 @@ class Fault:
 
     @classmethod
     def parse(cls, spec: str) -> Fault:
-        match = _SPEC.fullmatch(spec)
-        if match is None or (match["kind"] == FaultKind.FREEZE) != (match["length"] is not None):
+        match = _SPEC.fullmatch(spec) or _SWITCH.fullmatch(spec)
+        if match is None or (match["kind"] == FaultKind.FREEZE) != bool(match["length"]):
             raise InvalidInput(
                 f"--fault {spec}",
                 why="that is not a fault we know how to cause",
-                fix="write kill:NODE@10s, kill:NODE@epoch12, kill:manager@5s or freeze:NODE@8s+3s",
+                fix="write kill:NODE@10s, kill:NODE@epoch12, kill:manager@5s, freeze:NODE@8s+3s "
+                "or switch:SLICE=SCHEME@20s",
             )
+        kind = FaultKind(match["kind"])
         return cls(
             spec=spec,
-            kind=FaultKind(match["kind"]),
+            kind=kind,
             target=match["target"],
             at_s=float(match["time"]) if match["time"] else None,
             at_epoch=int(match["epoch"]) if match["epoch"] else None,
             length_s=float(match["length"] or 0),
+            scheme=Scheme(member(Scheme, match["scheme"], "scheme")) if kind is FaultKind.SWITCH else None,
         )

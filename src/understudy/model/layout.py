@@ -52,6 +52,7 @@ class Vertex:
     edges: tuple[Edge, ...] = ()
     parts: tuple[str, ...] = ()
     stateful: bool = False
+    deterministic: bool = True
     recovery: Recovery = Recovery()
 
 

@@ -78,6 +78,8 @@ class ReplicaStatus(Frozen):
     forgotten: tuple[int, ...] = ()
     ended_at: int | None = None
     diverged: int | None = None
+    divergences: int = 0
+    ship_every: int = 5
     steps: Steps = Steps()
     failure: Failure | None = None
 
@@ -149,7 +151,7 @@ class Deploy(Frozen):
     """What a replica shall be: started if it is not there, changed if it is. Sent again until its status agrees.
 
     `rewind`: begin before this epoch, because its bag must be made again. `resume_at`: where a sink goes on.
-    `ship_every`: epochs between two shipped checkpoints, for the replica that leads.
+    `ship_every`: epochs between two shipped checkpoints, for the replica that leads; 0 ships nothing.
     """
 
     kind: Literal["deploy"] = "deploy"

@@ -23,10 +23,10 @@ class Scheme(StrEnum):
 class Guarantee(StrEnum):
     """What a reader may rely on after a failure.
 
-    `precise`: nothing is lost, nothing comes twice, every replay equals what was published. `rollback`: nothing is lost;
-    a replay may differ from what was published before, and what was published counts. `gap`: the state goes back to the
-    last checkpoint, nothing is replayed, missed epochs are published as marked gaps. `amnesia`: the state is lost as
-    well, and nothing is shipped.
+    `precise`: nothing is lost, nothing comes twice, every replay equals what was published. `rollback`: nothing is
+    lost; a replay may differ from what was published before, which counts. `gap`: the state goes back to the last
+    checkpoint, nothing is replayed, missed epochs are published as marked gaps. `amnesia`: the state is lost as well,
+    and nothing is shipped.
     """
 
     PRECISE = "precise"

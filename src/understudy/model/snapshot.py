@@ -44,7 +44,6 @@ class Seat:
 
     node: str
     generation: int
-    failures: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,8 @@ class Assignment:
     standby: Seat | None = None
     issued: int = 0
     """The newest generation given out, also to secondaries that are gone."""
+    mishaps: int = 0
+    """Secondaries in a row that failed before they were what they should be."""
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
 
@@ -83,5 +84,7 @@ class Snapshot:
     goal: int | None
     waited_s: float
     """Since the manager started; a run does not wait forever for nodes that never come."""
+    scheme: Scheme | None = None
+    """Protects every operator, whatever it asks for itself."""
     left_s: float | None = None
     """Until a run of limited time is over; negative afterwards."""

@@ -134,7 +134,9 @@ class Agent:
         self._topology = load(Path(run.app), run.settings)
         local = Home(Path(welcome.home)).nodes / self.name
         frames.share_code(Path(run.app), self._topology)
-        self._spark = session.start(self.name, self._master, PROFILES[run.profile], local)
+        spark = session.start(self.name, self._master, PROFILES[run.profile], local)
+        frames.start_meter(spark)
+        self._spark = spark
 
     def _check(self) -> Checked:
         if self._spark is None or self._topology is None:
@@ -178,7 +180,10 @@ class Agent:
         if self._site is None:
             return
         current = self._replicas.get(slice_id)
-        if current is not None and current.deploy.generation >= message.generation:
+        if current is not None and current.deploy.generation == message.generation:
+            current.adjust(message)
+            return
+        if current is not None and current.deploy.generation > message.generation:
             return
         if current is not None:
             current.stop()

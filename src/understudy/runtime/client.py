@@ -27,6 +27,17 @@ class Client:
     def note_fault(self, spec: str, target: str, at: float | None = None) -> bool:
         return self._post("/api/v1/faults", {"spec": spec, "target": target, "at": at or time.time()})
 
+    def switch(self, slice_name: str, scheme: str) -> str | None:
+        """Asks for another scheme; answers why not, if it is refused."""
+        try:
+            answer = self._http.post("/api/v1/switch", json={"slice": slice_name, "scheme": scheme})
+        except httpx.HTTPError as error:
+            return f"the manager does not answer: {error}"
+        return None if answer.is_success else str(answer.json().get("detail", answer.text))
+
+    def finish(self) -> bool:
+        return self._post("/api/v1/finish", {})
+
     def stop(self) -> bool:
         return self._post("/api/v1/stop", {})
 

@@ -6,7 +6,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from understudy.control.report import Report
@@ -23,6 +23,7 @@ from understudy.store.sqlite import SqliteStore
 
 POLL_S = 0.05
 END_S = 10.0
+REPLACE_S = 3.0
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Launcher:
     _thaws: list[tuple[float, Child]] = field(default_factory=list, init=False)
     _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
+    _missing_since: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
@@ -77,6 +79,14 @@ class Launcher:
             raise Unavailable("the manager ended before its report", why="it does not answer", fix="use --resume")
         return report
 
+    def inject(self, spec: str, length_s: float = 0.0) -> None:
+        """Causes a fault, or a switch, at the next moment: what a script of tests or a person does while it runs."""
+        self._pending.append(Fault.parse(f"{spec}@0s" + (f"+{length_s:.3f}s" if length_s else "")))
+
+    def finish(self) -> bool:
+        """Lets the run come to its end: what was cut is delivered."""
+        return self._client.finish()
+
     def stop(self) -> Report | None:
         """Ends a run that goes on; it can be resumed."""
         report = self._client.report()
@@ -85,17 +95,32 @@ class Launcher:
 
     def _act(self, state: RunState) -> None:
         """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
-        while len(self._nodes) < self.spec.nodes + state.replacements:
-            self._start_node()
         now = time.time()
+        if len(self._nodes) < self.spec.nodes + state.replacements and self._may_replace(state, now):
+            self._start_node()
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
-                self._cause(fault)
+                self._switch(fault) if fault.kind is FaultKind.SWITCH else self._cause(fault)
         for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
             child.thaw()
             self._thaws.remove((moment, child))
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
+
+    def _may_replace(self, state: RunState, now: float) -> bool:
+        """First those who are left bring the slices back; a JVM that starts beside them would only delay that."""
+        self._missing_since = self._missing_since or now
+        back = all(one.state == "running" for one in state.slices)
+        ready = any(node.ready and node.connected for node in state.nodes)
+        if not back and ready and now - self._missing_since < REPLACE_S:
+            return False
+        self._missing_since = 0.0
+        return True
+
+    def _switch(self, fault: Fault) -> None:
+        refused = self._client.switch(fault.target, fault.scheme or "")
+        if refused is not None:
+            raise InvalidInput(f"--fault {fault.spec}", why=refused, fix="correct the line, or leave it out")
 
     def _cause(self, fault: Fault) -> None:
         child = self._manager if fault.target == MANAGER else self._nodes.get(fault.target)
@@ -145,6 +170,8 @@ class Launcher:
         shutil.rmtree(self.home.nodes / name, ignore_errors=True)
         url = f"ws://{self.host}:{self.port}/nodes"
         arguments = [url, name, "--master", self.spec.master, "--child"]
+        if self.spec.domains:
+            arguments += ["--domain", f"domain-{(self._started - 1) % self.spec.domains + 1}"]
         token = {"UNDERSTUDY_TOKEN": self.home.token()}
         self._nodes[name] = spawn(name, "understudy.runtime.node", arguments, self.home.logs / f"{name}.log", token)
 
@@ -168,7 +195,7 @@ def check(nodes: int, replace: bool, port: int, faults: Sequence[Fault], host: s
     """What can be known to go wrong before anything is written or started."""
     known = {MANAGER, *(f"node-{number + 1}" for number in range(nodes))}
     for fault in faults:
-        if fault.target not in known and not replace:
+        if fault.kind is not FaultKind.SWITCH and fault.target not in known and not replace:
             raise InvalidInput(
                 f"--fault {fault.spec}: there is no {fault.target}",
                 why=f"this run has {', '.join(sorted(known))}",
@@ -200,7 +227,8 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
     )
     for assignment in store.assignments():
         # No node carries this name, so every slice is placed anew, under a higher generation.
-        store.assign(assignment.__class__(assignment.slice, "", assignment.generation, assignment.rewind))
+        kept = replace(assignment, node="", standby=None, issued=assignment.next_generation - 1)
+        store.assign(replace(kept, failures=0, waits_for=None, mishaps=0))
     store.close()
     return spec
 

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,16 @@ from understudy.control.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.report import CostReport, Report, fault_reports, sink_report, slice_reports, verdict
+from understudy.control.report import (
+    CostReport,
+    Report,
+    fault_reports,
+    sink_report,
+    slice_reports,
+    transition_reports,
+    verdict,
+)
+from understudy.control.standby import allowed, deployments
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.layout import Kind, Layout
@@ -39,17 +49,21 @@ from understudy.model.messages import (
     Goal,
     Heartbeat,
     Hello,
+    ReplicaStatus,
     Shutdown,
     Stop,
     Stored,
     Welcome,
 )
+from understudy.model.names import SliceId
+from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen, Rhythm, RunSpec
-from understudy.model.snapshot import Assignment, Phase, Snapshot
+from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
 from understudy.model.topology import Topology
-from understudy.model.view import RunState
+from understudy.model.view import RunState, SliceState
 from understudy.runtime.connection import Connection
 from understudy.runtime.ledger import Ledger
+from understudy.runtime.protections import Protections
 from understudy.runtime.watched import Watched
 from understudy.store.interface import StateStore
 
@@ -81,8 +95,10 @@ class Manager(Watched):
         self._lost: dict[str, int] = store.fact("lost") or {}
         self._replacements: int = store.fact("replacements") or 0
         self._ledger = Ledger(store.fact("ledger"))
+        self._protections = Protections(store.fact("protections"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
         self._diverged: set[str] = set()
+        self._finishing = False
         self._began = clock()
         self._saved = clock()
         self._detector = Detector(self.run.heartbeat_s, self.run.misses)
@@ -135,7 +151,7 @@ class Manager(Watched):
     def _note_replicas(self, beat: Heartbeat) -> None:
         for replica in beat.replicas:
             key = (replica.slice, replica.generation)
-            if replica.steps.done and replica.generation > 1 and key not in self._recovered:
+            if replica.lead and replica.steps.done and replica.generation > 1 and key not in self._recovered:
                 self._recovered.add(key)
                 fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
                 self.note("recovered", f"{replica.slice} is back", fields, self._cause(replica.slice))
@@ -148,7 +164,8 @@ class Manager(Watched):
                 self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
 
     def _cause(self, slice_name: str) -> int | None:
-        assigned = [e for e in self._store.events() if e.kind == "assigned" and e.fields["slice"] == slice_name]
+        kinds = ("assigned", "promoted")
+        assigned = [e for e in self._store.events() if e.kind in kinds and e.fields["slice"] == slice_name]
         return assigned[-1].number if assigned else None
 
     def _checked(self, answer: Checked) -> None:
@@ -201,15 +218,63 @@ class Manager(Watched):
     # -- the tick
 
     def tick(self) -> tuple[Instruction, ...]:
-        """Observe, decide, enact, remember."""
+        """Observe, decide, enact, remember. What a lost node leaves behind is decided at once, not a tick later."""
+        instructions = self._decide()
+        if any(isinstance(instruction, LoseNode) for instruction in instructions):
+            instructions += self._decide()
+        self._greet()
+        self._look()
+        if self._clock() - self._saved > SAVE_EVERY_S:
+            self._saved = self._clock()
+            self._store.keep({"ledger": self._ledger.dump(), "protections": self._protections.dump()})
+        return instructions
+
+    def _decide(self) -> tuple[Instruction, ...]:
         instructions = decide(self._snapshot(), self._detector)
         for instruction in instructions:
             self._enact(instruction)
-        self._greet()
-        if self._clock() - self._saved > SAVE_EVERY_S:
-            self._saved = self._clock()
-            self._store.keep({"ledger": self._ledger.dump()})
         return instructions
+
+    def _look(self) -> None:
+        """Notes what protects the slices now."""
+        if self._phase is not Phase.RUNNING or self._layout is None:
+            return
+        operators = [a for a in self._assignments.values() if self._kind(a.slice) is Kind.OPERATOR]
+        for change in self._protections.look(operators, self._views(), self._clock()):
+            fields = {"slice": change.slice, "scheme": change.scheme, "seconds": change.seconds}
+            words = change.scheme.replace("_", " ")
+            took = f" after {change.seconds:.2f} s" if change.seconds is not None else ""
+            self.note("protection", f"{change.slice} is protected by {words}{took}", fields)
+
+    def _kind(self, slice_id: SliceId) -> Kind | None:
+        return None if self._layout is None else self._layout[slice_id.operator].kind
+
+    def _views(self) -> dict[str, NodeView]:
+        now, running = self._clock(), self._phase is Phase.RUNNING
+        return {name: connection.view(now, running) for name, connection in self._connections.items()}
+
+    def switch(self, slice_id: SliceId, scheme: Scheme) -> None:
+        """Protects a slice in another way from now on; raises what speaks against it."""
+        current = self._assignments.get(slice_id)
+        if self._layout is None or current is None or self._kind(slice_id) is not Kind.OPERATOR:
+            operators = [str(s) for s in self._layout.of_kind(Kind.OPERATOR)] if self._layout else []
+            raise InvalidInput(
+                f"{slice_id} cannot be switched",
+                why="only slices of operators that run have a scheme",
+                fix=f"name one of {', '.join(operators)}" if operators else "wait until data flows",
+            )
+        if allowed(scheme, self._layout[slice_id.operator], current.passive) is not scheme:
+            raise InvalidInput(
+                f"{slice_id} cannot be protected by {scheme}",
+                why="its operator is not deterministic, so two working copies would disagree",
+                fix="choose passive_standby_hot or a scheme below it",
+            )
+        if scheme is current.scheme:
+            return
+        self._protections.ask(str(slice_id), scheme, self._clock())
+        fields = {"slice": str(slice_id), "scheme": scheme, "before": current.scheme}
+        self.note("switched", f"{slice_id} goes from {current.scheme} to {scheme}", fields)
+        self._enact(Assign(replace(current, scheme=scheme, mishaps=0), f"{slice_id}: {scheme}"))
 
     def _snapshot(self) -> Snapshot:
         now = self._clock()
@@ -225,9 +290,19 @@ class Manager(Watched):
             replace=self.run.replace,
             delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
             goal=self._goal,
+            scheme=Scheme(self.run.scheme) if self.run.scheme else None,
             waited_s=now - self._began,
-            left_s=None if since is None or self.run.for_s is None else since + self.run.for_s - self._wall(),
+            left_s=self._left_s(since),
         )
+
+    def _left_s(self, since: float | None) -> float | None:
+        if self._finishing:
+            return 0.0
+        return None if since is None or self.run.for_s is None else since + self.run.for_s - self._wall()
+
+    def finish(self) -> None:
+        """No new epochs are cut; what was cut is delivered, and the run is over."""
+        self._finishing = True
 
     def _greet(self) -> None:
         """Tells nodes what they need to host replicas, once the topology is known."""
@@ -266,32 +341,33 @@ class Manager(Watched):
         before = self._assignments.get(new.slice)
         self._assignments[new.slice] = new
         self._store.assign(new)
+        self._note_assignment(before, new, instruction.reason)
+        if new.waits_for is None and self._layout is not None:
+            for node, deploy in deployments(new, self._layout):
+                self._deploy(node, deploy)
+
+    def _note_assignment(self, before: Assignment | None, new: Assignment, reason: str) -> None:
+        fields: dict[str, Any] = {"slice": str(new.slice), "node": new.node, "generation": new.generation}
         if before is None or before.generation != new.generation:
-            cause = self._lost.get(before.node) if before else None
-            fields = {"slice": str(new.slice), "node": new.node, "generation": new.generation}
-            self.note("assigned", instruction.reason, fields, cause)
-        if new.waits_for is None:
-            self._deploy(new)
+            kind = (
+                "promoted" if before and before.standby and before.standby.generation == new.generation else "assigned"
+            )
+            self.note(kind, reason, fields, self._lost.get(before.node) if before else None)
+        elif before.standby != new.standby:
+            node = new.standby.node if new.standby else None
+            self.note("standby", reason, fields | {"node": node, "scheme": new.scheme})
+        elif new.mishaps > before.mishaps or new.passive != before.passive:
+            self.note("unprotected", reason, fields)
 
     @_enact.register
     def _(self, instruction: DeployReplica) -> None:
-        self._deploy(instruction.assignment)
+        self._deploy(instruction.node, instruction.deploy)
 
-    def _deploy(self, assignment: Assignment) -> None:
-        layout = self._layout
-        if layout is None:
-            return
-        sink = layout[assignment.slice.operator].kind is Kind.SINK
-        resume_at = self._store.delivered(assignment.slice.operator) if sink else 0
-        self._send(
-            assignment.node,
-            Deploy(
-                slice=str(assignment.slice),
-                generation=assignment.generation,
-                rewind=assignment.rewind,
-                resume_at=resume_at,
-            ),
-        )
+    def _deploy(self, node: str, deploy: Deploy) -> None:
+        slice_id = SliceId.parse(deploy.slice)
+        if self._kind(slice_id) is Kind.SINK:
+            deploy = deploy.model_copy(update={"resume_at": self._store.delivered(slice_id.operator)})
+        self._send(node, deploy)
 
     @_enact.register
     def _(self, instruction: StopReplica) -> None:
@@ -323,7 +399,8 @@ class Manager(Watched):
 
     def _end(self, phase: Phase, reason: str) -> None:
         self._phase = phase
-        self._store.keep({"phase": phase, "ended_at": self._wall(), "ledger": self._ledger.dump()})
+        kept = {"ledger": self._ledger.dump(), "protections": self._protections.dump()}
+        self._store.keep({"phase": phase, "ended_at": self._wall(), **kept})
         self.note(phase, reason, {})
 
     # -- telling
@@ -357,10 +434,11 @@ class Manager(Watched):
         store = self._store
         began = store.fact("began_at") or self._wall()
         sinks = {
-            sink.name: sink_report(store.receipts(sink.name), store.duplicates(sink.name), self._goal)
+            sink.name: sink_report(store.receipts(sink.name), store.duplicates(sink.name), self._goal, self._rhythm)
             for sink in self._topology.sinks
         }
         replicas = tuple(self._ledger.replicas.values())
+        slices = slice_reports(tuple(self._assignments.values()), replicas, self._protections.time)
         return Report(
             app=self._topology.name,
             run=self.run.id,
@@ -368,23 +446,21 @@ class Manager(Watched):
             epochs=min((sink.epochs for sink in sinks.values()), default=0),
             elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
             nodes=tuple(sorted(self._ledger.nodes)),
-            slices=slice_reports({str(a.slice): a.node for a in self._assignments.values()}, replicas),
-            faults=fault_reports(store.events(), began, self._schemes()),
+            slices=slices,
+            faults=fault_reports(store.events(), began),
+            transitions=transition_reports(store.events(), began),
             sinks=sinks,
             costs=CostReport(
                 cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
                 peak_memory_bytes={name: node.peak_memory_bytes for name, node in self._ledger.nodes.items()},
                 bytes_published=sum(replica.bytes_published for replica in replicas),
                 bytes_shipped=sum(replica.bytes_shipped for replica in replicas),
+                schemes={name: cost.rounded() for name, cost in self._protections.costs.items()},
             ),
             diverged=tuple(sorted(self._diverged)),
             failure=self._failure,
-            verdict=verdict(self._phase, sinks),
+            verdict=verdict(self._phase, sinks, slices),
         )
-
-    def _schemes(self) -> dict[str, str]:
-        vertices = self._layout.vertices if self._layout else ()
-        return {vertex.name: vertex.recovery.scheme for vertex in vertices}
 
     def state(self) -> RunState:
         began = self._store.fact("began_at")
@@ -400,4 +476,34 @@ class Manager(Watched):
             lost=tuple(self._lost),
             replacements=self._replacements,
             failure=self._failure,
+            slices=self._slice_states(),
         )
+
+    def _slice_states(self) -> tuple[SliceState, ...]:
+        if self._layout is None:
+            return ()
+        views = self._views()
+        newest = max((r.epoch for view in views.values() for r in view.replicas), default=-1)
+        found = []
+        for assignment in self._assignments.values():
+            view = views.get(assignment.node)
+            replicas = view.replicas if view else ()
+            own = next((r for r in replicas if _is_primary(r, assignment)), None)
+            found.append(
+                SliceState(
+                    slice=str(assignment.slice),
+                    kind=self._layout[assignment.slice.operator].kind,
+                    scheme=assignment.scheme,
+                    protection=self._protections.reached.get(str(assignment.slice), assignment.scheme),
+                    primary=assignment.node,
+                    secondary=assignment.standby.node if assignment.standby else None,
+                    epoch=own.epoch if own else -1,
+                    lag=newest - own.epoch if own else newest + 1,
+                    state=own.state if own else "starting" if view else "lost",
+                )
+            )
+        return tuple(found)
+
+
+def _is_primary(replica: ReplicaStatus, assignment: Assignment) -> bool:
+    return (replica.slice, replica.generation) == (str(assignment.slice), assignment.generation)

@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from understudy.control.graph import plan_of
-from understudy.control.health import derive
 from understudy.control.report import Report
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.layout import Layout
 from understudy.model.messages import Hello, Receipt
-from understudy.model.names import SliceId
 from understudy.model.page import Plan, Prediction
 from understudy.model.run import Rhythm, RunSpec
-from understudy.model.snapshot import Assignment
 from understudy.model.topology import Topology
-from understudy.model.view import RunState, SliceState
+from understudy.model.view import RunState
 from understudy.runtime.connection import Connection
 from understudy.store.interface import StateStore
 
@@ -35,7 +32,6 @@ class Watched(ABC):
     _rhythm: Rhythm | None
     _wall: Callable[[], float]
     _connections: dict[str, Connection]
-    _assignments: dict[SliceId, Assignment]
 
     @abstractmethod
     def state(self) -> RunState: ...
@@ -57,17 +53,7 @@ class Watched(ABC):
         return self._wall()
 
     def plan(self) -> Plan:
-        return plan_of(self._topology, self._layout).model_copy(update={"slices": self.slices(self.state())})
-
-    def schemes(self) -> dict[str, str]:
-        """The scheme wanted for every operator."""
-        return {vertex.name: vertex.scheme for vertex in plan_of(self._topology, self._layout).vertices}
-
-    def slices(self, state: RunState) -> tuple[SliceState, ...]:
-        if state.slices or self._layout is None:
-            return state.slices
-        kinds: Mapping[str, str] = {vertex.name: vertex.kind for vertex in self._layout.vertices}
-        return derive(state, kinds, self.schemes(), tuple(self._assignments.values()))
+        return plan_of(self._topology, self._layout).model_copy(update={"slices": self.state().slices})
 
     def source_names(self) -> frozenset[str]:
         return frozenset(source.name for source in self._topology.sources)

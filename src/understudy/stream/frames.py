@@ -47,6 +47,12 @@ def remove_gate(spark: SparkSession, replica: str) -> None:
     jvm.org.understudy.Gate.remove(replica)
 
 
+def start_meter(spark: SparkSession) -> None:
+    """From here on the CPU time of every query is counted."""
+    jvm: Any = spark._jvm
+    jvm.org.understudy.Meter.start(spark.sparkContext._jsc.sc())
+
+
 def inputs(spark: SparkSession, replica: str, schemas: Sequence[pa.Schema], start: int = 0) -> list[DataFrame]:
     """One streaming DataFrame per input, all cut from one source: two sources could advance in different batches."""
     spark_schemas = [from_arrow_schema(schema) for schema in schemas]
@@ -100,18 +106,11 @@ def own_identity(checkpoint: Path) -> None:
         metadata.write_text(json.dumps({"id": str(uuid.uuid4())}))
 
 
-def sorted_directory(checkpoint: Path) -> Path:
-    """Where sorted epochs lie; not inside the checkpoint, which belongs to Spark."""
-    return checkpoint.with_name(checkpoint.name + ".sorted")
-
-
 def strict_lines(
-    directory: Path, epoch: int, bags: Sequence[tuple[Channel, Stored]], schemas: Sequence[pa.Schema], time: str
+    path: Path, bags: Sequence[tuple[Channel, Stored]], schemas: Sequence[pa.Schema], time: str
 ) -> list[str]:
     """The rows of an epoch sorted by their time, then channel, then position, in a file of this replica."""
-    path = sorted_directory(directory) / f"{epoch}.arrow"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_name(f"{epoch - 8}.arrow").unlink(missing_ok=True)
     lines = []
     with path.open("wb") as file:
         for number, schema in enumerate(schemas):

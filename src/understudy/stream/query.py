@@ -1,25 +1,30 @@
-"""An operator slice: one Structured Streaming query, fed epoch by epoch, publishing a bag for each."""
+"""An operator slice: one Structured Streaming query, fed epoch by epoch, publishing a bag for each.
+
+The same replica is a primary or a secondary: what it does follows its switches, which are turned one at a time on the
+replica's own thread. A secondary that does not process waits behind its gate and follows the shipped checkpoints.
+"""
 
 from __future__ import annotations
 
-import itertools
+import logging
 import re
 import shutil
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
+from understudy.control.transitions import Step, next_step
 from understudy.log import bag
-from understudy.log.bag import DamagedBag
-from understudy.log.interface import Stored
+from understudy.log.bag import Bag, DamagedBag
+from understudy.log.spool import Spool
 from understudy.model import schema
-from understudy.model.layout import Channel
 from understudy.model.messages import Deploy, State
 from understudy.model.names import SliceId
-from understudy.model.recovery import Scheme
-from understudy.stream import frames
+from understudy.model.recovery import Guarantee
+from understudy.model.switches import OFF, Switch, Switches
+from understudy.stream import shipping
+from understudy.stream.ahead import InputDamaged, Inputs
+from understudy.stream.gated import GatedQuery
 from understudy.stream.replica import InputGone, Replica, Stopped
 from understudy.stream.shipper import Shipper
 from understudy.stream.sink import damage
@@ -27,126 +32,367 @@ from understudy.stream.site import Site
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
 
 _DAMAGED = re.compile(r"damaged bag <<(.*?)>>: ([^\n]*)")
+logger = logging.getLogger(__name__)
+
 AHEAD = 4
+FETCH_AHEAD = 64
+FOLLOW_EVERY_S = 0.05
 
 
 class QueryReplica(Replica):
     def __init__(self, site: Site, deploy: Deploy) -> None:
         super().__init__(site, deploy)
-        self.name = f"{self.slice}#{deploy.generation}@{site.local.name}"
-        self.directory = site.local / f"{self.slice.operator}-{self.slice.index}-{deploy.generation}"
         self.channels = site.layout.channels(self.slice)
         self.splits = site.layout.splits(self.slice.operator)
-        self.gate = frames.gate(site.spark, self.name)
         self.operators = [op for part in self.vertex.parts for op in site.topology.operators if op.name == part]
-        self._announced: dict[str, tuple[SliceId, int]] = {}
+        self.schemas = [site.schemas[edge.upstream] for edge in self.vertex.edges]
+        self.store = shipping.Store(site.checkpoints, self.slice, site.disk)
+        self.shipped = shipping.Shipped()
+        self._own = site.local / f"{self.slice.operator}-{self.slice.index}-{deploy.generation}"
+        self.inputs = Inputs(site, self.channels, self.operators[0], self.schemas, self._own / "ahead")
+        self.spool = Spool(self._own / "spool", site.disk)
+        self.query: GatedQuery | None = None
+        self._shipper: Shipper | None = None
+        self._queries = 0
+        self._emitting = threading.Lock()
+        self._next = 0
+        self._done = -1
+        self._lost: dict[int, tuple[str, ...]] = {}
+        self._ask = deploy
+        self._places: dict[str, tuple[SliceId, int]] = {}
         self._failed: BaseException | None = None
-        self._query: StreamingQuery | None = None
-        self._shipper = Shipper(self)
+        self._loaded = False
+        self._stood_by = False
+        self._spent = 0.0
+
+    @property
+    def on(self) -> Switches:
+        return self._status.switches
+
+    # -- the loop
 
     def work(self) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
+        shutil.rmtree(self._own, ignore_errors=True)
         self.set_aside()
-        with self.step("read_checkpoint"):
-            start = self._shipper.restore()
-        with self.step("deploy"):
-            self._start_query(start)
         try:
-            self._feed(start)
+            while True:
+                self.check_stop()
+                self._act(self.deploy)
         except Stopped:
             if self._failed is None:
                 raise
             raise self._failed from None
+        except InputDamaged as found:
+            self._report_damage(found.error, found.upstream, found.epoch)
+            raise found.error from None
 
-    def _start_query(self, start: int) -> None:
-        inputs = frames.inputs(self.site.spark, self.name, self._schemas(), start)
-        frame = inputs
-        for operator in self.operators:
-            frame = [operator.function(*frame)]
-        last = self.operators[-1]
-        self._query = frames.start(frame[0], self.name, last.output_mode, self.directory, self._batch)
-        threading.Thread(target=self._watch, name=f"{self} watch", daemon=True).start()
-        self._shipper.start()
-
-    def _schemas(self) -> list[pa.Schema]:
-        return [self.site.schemas[edge.upstream] for edge in self.vertex.edges]
-
-    def _feed(self, start: int) -> None:
-        """Announces every epoch that all upstream slices have published; the query waits at the gate for it."""
-        upstream = [channel.upstream for channel in self.channels]
-        for epoch in itertools.count(start):
-            self.await_goal(epoch)
-            began = time.monotonic()
-            while not self.site.log.await_bags(upstream, epoch, 0.2):
-                self.check_stop()
-                self._check_trimmed(epoch)
-            self.wired(time.monotonic() - began)
-            self.await_room(epoch)
-            self._announce(epoch)
-            while epoch - self._status.epoch > AHEAD and self._status.epoch >= 0:
-                self.pause(0.005)
-
-    def _announce(self, epoch: int) -> None:
-        bags = [(channel, self._fetch(channel, epoch)) for channel in self.channels]
-        operator = self.operators[0]
-        if operator.order == "strict":
-            lines = frames.strict_lines(self.directory, epoch, bags, self._schemas(), operator.time or "")
+    def _act(self, ask: Deploy) -> None:
+        """One small thing at a time: a switch, the lead, an epoch, or a look at what was shipped."""
+        self._ask = ask
+        step = next_step(self.on, ask.switches)
+        if step is not None:
+            self._turn(step)
+        elif ask.lead != (self._shipper is not None):
+            self._take_lead() if ask.lead else self._give_lead()
+        elif self.on.processes:
+            self._feed()
+        elif self.on.synced:
+            self._stood_by = True
+            self._follow()
+            self.await_change(FOLLOW_EVERY_S)
         else:
-            lines = [line for channel, stored in bags for line in stored.lines(channel)]
-        self._announced = {path: (s, e) for path, (s, e) in self._announced.items() if e > epoch - 2 * AHEAD}
-        self._announced |= {str(stored.path): (channel.upstream, epoch) for channel, stored in bags}
-        rows = sum(s.rows for channel, stored in bags for s in stored.header.part(channel.split, channel.part))
-        self.update(rows_in=self._status.rows_in + rows)
-        self.gate.announce(epoch, "\n".join(lines))
+            self.await_change(1.0)
 
-    def _fetch(self, channel: Channel, epoch: int) -> Stored:
+    def _turn(self, step: Step) -> None:
+        turn = {
+            (Switch.DEPLOYED, True): self._exercise,
+            (Switch.SYNCED, True): self._sync,
+            (Switch.RECEIVES, True): self._load,
+            (Switch.PROCESSES, True): self._open,
+            (Switch.SENDS, True): self._send_held,
+            (Switch.SENDS, False): self._hold,
+            (Switch.PROCESSES, False): self._close,
+            (Switch.RECEIVES, False): self._unload,
+            (Switch.SYNCED, False): self._unsync,
+        }.get((step.switch, step.on))
+        if turn is not None:
+            turn()
+        self.update(switches=self.on.turned(step.switch, step.on))
+
+    # -- turning switches
+
+    def _exercise(self) -> None:
+        """Runs the plan once on an empty epoch, so that the first real batch is not the first ever.
+
+        A replica that processes, or loads its state, will do as much with real rows in a moment.
+        """
+        if self._ask.switches.receives:
+            return
+        seen = threading.Event()
+
+        def swallow(_: int, frame: DataFrame) -> None:
+            frame.toArrow()
+            seen.set()
+
+        trial = self._new_query(swallow)
         try:
-            stored = self.site.log.fetch(channel.upstream, epoch)
-        except DamagedBag as error:
-            self._report_damage(error, channel.upstream, epoch)
-            raise
-        if stored is None:
-            raise RuntimeError(f"{channel.upstream} lost its bag of epoch {epoch}")
-        return stored
+            trial.start(self.operators, self.schemas, 0)
+            trial.announce(0, [])
+            while not seen.wait(0.05):
+                self.check_stop()
+        finally:
+            self._retire(trial)
 
-    def _report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
-        self.update(state=State.FAILED, failure=damage(error, str(upstream), epoch))
+    def _sync(self) -> None:
+        """Brings the last shipped checkpoint and starts a query on it, which waits behind its gate."""
+        self._start_query(load=self._ask.switches.receives and not self._ask.switches.processes)
+        if not self._ask.lead:
+            self.update(state=State.RUNNING)
+
+    def _load(self) -> None:
+        """The state in memory: a query that has not run yet is replaced by one that has."""
+        there = self._next > 0 and self.vertex.stateful
+        if not self._ask.switches.processes and there and not self._loaded:
+            self._start_query(load=True)
+
+    def _open(self) -> None:
+        if self._stood_by:
+            with self.step("read_checkpoint"):
+                self._follow(refresh_every=1)
+        if self._ask.lead and self._ask.generation > 1 and not self._guarantee.replays:
+            self._leave_gap()
+
+    def _send_held(self) -> None:
+        with self.step("wire_send"), self._emitting:
+            self._trim_spool()
+            for epoch in self.spool.epochs:
+                self.publish(self.spool.take(epoch), durable=False)
+                self.spool.drop(epoch)
+            # Inside the lock: a batch that ends now must find either the spool or the log, never neither.
+            self.update(switches=self.on.turned(Switch.SENDS, True), spooled=0)
+
+    def _hold(self) -> None:
+        with self._emitting:
+            self.update(switches=self.on.turned(Switch.SENDS, False))
+
+    def _close(self) -> None:
+        """Waits for what was announced; the state is then that of the last epoch, newer than anything shipped."""
+        while self._done < self._next - 1:
+            self.pause(0.005)
+        while self.query is not None and self._done >= 0 and not self.query.await_committed(self._done, 200):
+            self.check_stop()
+        self.update(synced_to=self._done)
+
+    def _unload(self) -> None:
+        self.inputs.drop()
+
+    def _unsync(self) -> None:
+        if self.query is not None:
+            self._retire(self.query)
+        self.query = None
+        self.update(synced_to=-1)
+
+    def _take_lead(self) -> None:
+        self._shipper = Shipper(self)
+        self._shipper.start()
+        self.update(lead=True)
+
+    def _give_lead(self) -> None:
+        if self._shipper is not None:
+            self._shipper.stop()
+        self._shipper = None
+        self.update(lead=False)
+
+    # -- the query
+
+    def _new_query(self, batch: object = None) -> GatedQuery:
+        self._queries += 1
+        name = f"{self}@{self.site.local.name}/{self._queries}"
+        directory = self._own / f"checkpoint-{self._queries}"
+        return GatedQuery(self.site.spark, name, directory, batch or self._batch, self._query_ended)  # type: ignore[arg-type]
+
+    def _start_query(self, *, load: bool) -> None:
+        """Starts a query beside the one that may be there, and only then lets that one go."""
+        query = self._new_query()
+        with self.step("read_checkpoint"):
+            start, again = self._restore(query, load)
+        logger.info("%s: a query starts at epoch %d%s", self, start, "" if again is None else ", its state loaded")
+        with self.step("deploy"):
+            query.start(self.operators, self.schemas, start)
+        before, self.query = self.query, query
+        self._next, self._done, self._loaded = start, start - 1, again is not None
+        if again is not None:
+            self._run_again(query, again)
+        self.update(synced_to=start - 1)
+        if before is not None:
+            self._retire(before)
+
+    def _restore(self, query: GatedQuery, load: bool) -> tuple[int, int | None]:
+        """Answers the first epoch to process, and the one to run again so that Spark loads the state."""
+        if self._guarantee is Guarantee.AMNESIA:
+            return 0, None
+        marker, self.shipped = self.store.restore(query.directory, self.deploy.rewind)
+        if marker is None:
+            return 0, None
+        if load and self.vertex.stateful and self.inputs.has(marker.epoch):
+            # Now, because its input may be trimmed at any moment.
+            self.inputs.fetch(marker.epoch)
+            return marker.epoch + 1, shipping.forget_last_commit(query.directory)
+        return marker.epoch + 1, None
+
+    def _run_again(self, query: GatedQuery, epoch: int) -> None:
+        """The last batch of a restored checkpoint once more: its bag is there already, its state is then loaded."""
+        query.announce(epoch, self.inputs.get(epoch).lines)
+        while not query.await_committed(epoch, 100):
+            self.check_stop()
+
+    def _retire(self, query: GatedQuery) -> None:
+        self._spent += query.cpu_s
+        query.stop()
+
+    def _query_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._failed = self._explain(error)
+        self._stop.set()
+        self.changed()
+
+    # -- following
+
+    def _follow(self, *, refresh_every: int | None = None) -> None:
+        """Brings a waiting query to the newest shipped checkpoint, and fetches its next input."""
+        query, synced = self.query, self._next - 1
+        if query is None:
+            return
+        every = refresh_every or self.vertex.recovery.refresh_every
+        pulled = self.store.pull(query.directory, self.shipped, synced + every - 1)
+        if pulled is not None:
+            marker, size = pulled
+            self.update(bytes_pulled=self._status.bytes_pulled + size)
+            self._move(query, marker)
+        if self.on.receives and not self.on.processes:
+            self._fetch_ahead()
+        with self._emitting:
+            self._trim_spool()
+
+    def _move(self, query: GatedQuery, marker: shipping.Marker) -> None:
+        if self.vertex.stateful:
+            moved = query.jump(shipping.last_batch(marker), keep_state=self.on.receives)
+            self._loaded = moved and query.state_loaded
+            waits = self.on.receives and not self.deploy.switches.processes
+            if not moved or (waits and not self._loaded):
+                # The query cannot follow, perhaps because a checkpoint was missed: another one starts beside it.
+                self._start_query(load=waits)
+                return
+        self._next, self._done = marker.epoch + 1, marker.epoch
+        self.update(synced_to=marker.epoch)
+        self.inputs.forget(marker.epoch)
+
+    def _fetch_ahead(self) -> None:
+        for epoch in range(self._next, self._next + FETCH_AHEAD):
+            size = self.inputs.fetch(epoch)
+            if not self.inputs.holds(epoch):
+                return
+            self.update(bytes_received=self._status.bytes_received + size)
+
+    # -- feeding
+
+    def _feed(self) -> None:
+        """Announces the next epoch once all upstream slices have published it; the query waits at the gate for it."""
+        epoch, query = self._next, self.query
+        if query is None or self.site.goal.reached(epoch):
+            self.await_change(0.05)
+        elif not self.inputs.has(epoch, 0.1):
+            self._check_trimmed(epoch)
+        elif not self.site.room(self.slice, epoch):
+            self.await_change(0.01)
+        elif epoch - self._done > AHEAD:
+            self.await_change(0.005)
+        else:
+            self._announce(query, epoch)
+
+    def _announce(self, query: GatedQuery, epoch: int) -> None:
+        ahead = self.inputs.holds(epoch)
+        found = self.inputs.get(epoch)
+        self.wired()
+        self._places = {path: (s, e) for path, (s, e) in self._places.items() if e > epoch - 2 * AHEAD}
+        self._places |= {path: (upstream, epoch) for path, upstream in found.places.items()}
+        self._lost = {number: lost for number, lost in self._lost.items() if number > epoch - 2 * AHEAD}
+        self._lost[epoch] = found.lost
+        received = 0 if ahead else found.size
+        self.update(rows_in=self._status.rows_in + found.rows, bytes_received=self._status.bytes_received + received)
+        self._next = epoch + 1
+        query.announce(epoch, found.lines)
 
     def _check_trimmed(self, epoch: int) -> None:
         for channel in self.channels:
             if self.site.log.acknowledged(self.slice, channel.upstream) >= epoch:
                 raise InputGone(self.slice, channel.upstream, epoch)
 
-    def _batch(self, frame: DataFrame, _: int) -> None:
-        """One micro-batch: its rows become the bag of the epoch. Spark commits only after this returns."""
-        try:
-            epoch = int(self.gate.planned())
-            rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
-            made = bag.make(self.slice, epoch, rows, self.splits)
-            self.publish(made, durable=not self.operators[-1].deterministic)
-            self._shipper.published(epoch)
-        except BaseException as error:
-            # Spark would pass it on as text only.
-            self._failed = error
-            raise
+    # -- what comes out
 
-    def _watch(self) -> None:
-        query = self._query
-        if query is None:
+    def _batch(self, epoch: int, frame: DataFrame) -> None:
+        """One micro-batch: its rows become the bag of the epoch. Spark commits only after this returns."""
+        began = time.thread_time()
+        rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
+        with self._emitting:
+            self._emit(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
+        self._done = max(self._done, epoch)
+        self.inputs.forget(epoch - AHEAD)
+        if self._shipper is not None:
+            self._shipper.published(epoch)
+        self._spent += time.thread_time() - began
+        self.changed()
+
+    def _emit(self, made: Bag) -> None:
+        epoch = made.header.epoch
+        if self.on.sends:
+            self.publish(made, durable=not self.operators[-1].deterministic)
             return
-        try:
-            query.awaitTermination()
-        except Exception as error:  # noqa: BLE001 - whatever ended the query is this replica's failure
-            self._failed = self._explain(self._failed or error)
-        self._stop.set()
+        self.update(epoch=max(self._status.epoch, epoch), rows_out=self._status.rows_out + made.header.rows)
+        if epoch > self.site.log.newest(self.slice):
+            self.spool.keep(made)
+        else:
+            self._compare(epoch, made.header.digest)
+        self._trim_spool()
+
+    def _trim_spool(self) -> None:
+        """What the primary has published meanwhile need not be held any longer."""
+        if len(self.spool):
+            newest = self.site.log.newest(self.slice)
+            for epoch in [number for number in self.spool.epochs if number <= newest]:
+                self._compare(epoch, self.spool.digest(epoch))
+                self.spool.drop(epoch)
+        self.update(spooled=len(self.spool))
+
+    def _compare(self, epoch: int, digest: str) -> None:
+        published = self.site.log.fetch(self.slice, epoch)
+        if published is not None and published.header.digest != digest and not published.header.lost:
+            self.note_divergence(epoch)
+
+    def _leave_gap(self) -> None:
+        """Nothing is replayed: what this slice has missed is published as gaps, and it goes on with what comes next."""
+        known, first = self.site.log.newest(self.slice), self._next
+        last = known
+        while self.inputs.has(last + 1):
+            last += 1
+        empty = self.site.schemas[self.slice.operator].empty_table()
+        for epoch in range(known + 1, last + 1):
+            self.publish(bag.make(self.slice, epoch, empty, self.splits, (str(self.slice),)), durable=True)
+        gaps, forgotten = tuple(range(known + 1, last + 1)), tuple(range(first, known + 1))
+        self.update(gaps=gaps, forgotten=forgotten)
+        self._next, self._done = last + 1, last
+
+    # -- when it fails, and how it is
+
+    def _report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
+        self.update(state=State.FAILED, failure=damage(error, str(upstream), epoch))
 
     def _explain(self, error: BaseException) -> BaseException:
         """Finds in Spark's words the bag that could not be read."""
         match = _DAMAGED.search(str(error))
-        place = self._announced.get(match[1]) if match else None
+        place = self._places.get(match[1]) if match else None
         if match is None or place is None:
             return error
         found = DamagedBag(self.site.home / match[1], match[2])
@@ -154,23 +400,29 @@ class QueryReplica(Replica):
         return found
 
     def measure(self) -> None:
-        """Reads the size of the state from Spark's last progress."""
-        progress: Any = self._query.lastProgress if self._query is not None else None
+        """What Spark says of the last batch and the state, and what all of it has cost."""
+        query = self.query
+        if query is None:
+            return
+        self.update(cpu_s=round(self._spent + query.cpu_s, 3))
+        progress = query.progress()
         if progress:
-            operators = progress["stateOperators"]
+            operators, took = progress["stateOperators"], progress["durationMs"]
+            busy = int(took.get("triggerExecution", 0)) - int(took.get("latestOffset", 0))
             self.update(
                 state_rows=sum(int(op["numRowsTotal"]) for op in operators),
                 state_bytes=sum(int(op["memoryUsedBytes"]) for op in operators),
+                batch_s=round(max(0, busy) / 1000, 3),
             )
 
     @property
-    def protected(self) -> bool:
-        return self.vertex.recovery.scheme != Scheme.NONE
+    def _guarantee(self) -> Guarantee:
+        return Guarantee(self.vertex.recovery.guarantee)
 
     def release(self) -> None:
-        if self._query is not None:
-            self._query.stop()
-        self._shipper.stop()
-        frames.remove_gate(self.site.spark, self.name)
-        for directory in (self.directory, frames.sorted_directory(self.directory)):
-            shutil.rmtree(directory, ignore_errors=True)
+        if self.query is not None:
+            self._retire(self.query)
+        if self._shipper is not None:
+            self._shipper.stop()
+        self.update(switches=OFF)
+        shutil.rmtree(self._own, ignore_errors=True)

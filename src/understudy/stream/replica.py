@@ -9,11 +9,12 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from understudy.errors import InvalidInput, Unavailable, UnderstudyError
 from understudy.log.bag import Bag
 from understudy.log.disk import DiskFull
-from understudy.model.messages import Deploy, Failure, ReplicaStatus, State
+from understudy.model.messages import Deploy, Failure, ReplicaStatus, State, Steps
 from understudy.model.names import SliceId
 from understudy.stream.site import Site
 
@@ -41,11 +42,11 @@ class Replica(ABC):
         self.deploy = deploy
         self.slice = SliceId.parse(deploy.slice)
         self.vertex = site.layout[self.slice.operator]
-        self._status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation)
+        self._status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation, **_asked(deploy))
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._known = site.log.newest(self.slice)
-        self._wired_at: float | None = None
+        self._changed = threading.Event()
+        self._begin_comeback()
         self._thread = threading.Thread(target=self._guarded, name=str(self), daemon=True)
 
     def __str__(self) -> str:
@@ -64,6 +65,24 @@ class Replica(ABC):
     def stop(self) -> None:
         """Asks the replica to end; it gives back what it holds on its own thread, however long that takes."""
         self._stop.set()
+        self.changed()
+
+    def adjust(self, deploy: Deploy) -> None:
+        """Asks the replica to be something else; it gets there step by step, on its own thread."""
+        if deploy.lead and not self.deploy.lead:
+            self._begin_comeback()
+        self.deploy = deploy
+        self.update(**_asked(deploy))
+        self.changed()
+
+    def changed(self) -> None:
+        self._changed.set()
+
+    def await_change(self, seconds: float) -> None:
+        """Waits for something new, but not forever."""
+        self._changed.wait(seconds)
+        self._changed.clear()
+        self.check_stop()
 
     def join(self, timeout_s: float) -> None:
         self._thread.join(timeout_s)
@@ -110,18 +129,27 @@ class Replica(ABC):
         while not self.site.room(self.slice, epoch):
             self.pause(0.01)
 
+    def _begin_comeback(self) -> None:
+        """From here on it is measured how long the slice takes to make something new."""
+        self._known = self.site.log.newest(self.slice)
+        self._wired_at: float | None = None
+        self._replayed_at: float | None = None
+        self._marked = time.monotonic()
+        self.update(steps=Steps())
+
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
         """Notes how long a step of coming up took."""
         began = time.monotonic()
         yield
-        self._note_steps(**{name: time.monotonic() - began})
+        self._marked = time.monotonic()
+        self._note_steps(**{name: getattr(self._status.steps, name) + self._marked - began})
 
-    def wired(self, waited_s: float) -> None:
-        """The first epoch has arrived; what follows is replay."""
+    def wired(self) -> None:
+        """Input has arrived; what follows is replay."""
         if self._wired_at is None:
             self._wired_at = time.monotonic()
-            self._note_steps(wire=waited_s)
+            self._note_steps(wire_receive=self._wired_at - self._marked)
             self.update(state=State.RUNNING)
 
     def _note_steps(self, **changes: object) -> None:
@@ -132,9 +160,8 @@ class Replica(ABC):
         published = self.site.log.publish(bag, durable=durable)
         header = published.stored.header
         changes: dict[str, object] = {}
-        if header.digest != bag.header.digest:
-            logger.error("%s: epoch %d differs from the bag that was published before", self, header.epoch)
-            changes["diverged"] = header.epoch
+        if header.digest != bag.header.digest and not header.lost:
+            self.note_divergence(header.epoch)
         if published.first:
             changes["bytes_published"] = self._status.bytes_published + bag.size
         self.update(
@@ -142,14 +169,26 @@ class Replica(ABC):
         )
         self.progressed(header.epoch)
 
+    def note_divergence(self, epoch: int) -> None:
+        logger.error("%s: epoch %d differs from the bag that was published before", self, epoch)
+        self.update(diverged=epoch, divergences=self._status.divergences + 1)
+
     def progressed(self, epoch: int) -> None:
         """The recovery is over with the first epoch that nobody had finished before."""
         if self._status.steps.done:
             return
+        now = time.monotonic()
+        wired = now if self._wired_at is None else self._wired_at
         if epoch <= self._known:
-            self._note_steps(replayed=self._status.steps.replayed + 1)
-        elif self._wired_at is not None:
-            self._note_steps(replay=time.monotonic() - self._wired_at, done=True, done_at=time.time())
+            self._replayed_at = now
+            self._note_steps(replayed=self._status.steps.replayed + 1, replay=now - wired)
+        else:
+            since = wired if self._replayed_at is None else self._replayed_at
+            self._note_steps(first_bag=now - since, done=True, done_at=time.time())
+
+
+def _asked(deploy: Deploy) -> dict[str, Any]:
+    return {"asked": deploy.switches, "lead": deploy.lead, "ship_every": deploy.ship_every}
 
 
 def full(slice_id: SliceId) -> DiskFull:

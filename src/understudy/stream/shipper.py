@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 from understudy.stream import shipping
-from understudy.stream.shipping import Shipped, Store
 
 if TYPE_CHECKING:
     from understudy.stream.query import QueryReplica
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _COMMIT_WAIT_MS = 200
+TRIM_EVERY = 5
 
 
 class Shipper:
@@ -22,18 +22,11 @@ class Shipper:
 
     def __init__(self, replica: QueryReplica) -> None:
         self._replica = replica
-        self._store = Store(replica.site.checkpoints, replica.slice, replica.site.disk)
-        self._shipped = Shipped()
+        self._store = replica.store
         self._due = threading.Condition()
         self._epoch: int | None = None
         self._stop = False
         self._thread: threading.Thread | None = None
-
-    def restore(self) -> int:
-        """Brings the last shipped checkpoint here; answers the first epoch to process."""
-        replica = self._replica
-        marker, self._shipped = self._store.restore(replica.directory, replica.deploy.rewind)
-        return 0 if marker is None else marker.epoch + 1
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._guarded, name=f"{self._replica} shipper", daemon=True)
@@ -48,11 +41,11 @@ class Shipper:
 
     def published(self, epoch: int) -> None:
         """Called by the query after each bag."""
-        replica = self._replica
-        if not replica.protected:
+        every = self._replica.deploy.ship_every
+        if every == 0:
             # Nothing can be replayed into a state that is not kept, so nothing is held back for it.
             self._acknowledge(epoch)
-        if (epoch + 1) % replica.deploy.ship_every == 0:
+        if (epoch + 1) % (every or TRIM_EVERY) == 0:
             with self._due:
                 self._epoch = epoch
                 self._due.notify()
@@ -60,7 +53,7 @@ class Shipper:
     def _guarded(self) -> None:
         while (epoch := self._next()) is not None:
             try:
-                if self._replica.protected:
+                if self._replica.deploy.ship_every > 0:
                     self._ship(epoch)
                 self._trim()
             except Exception:
@@ -76,14 +69,16 @@ class Shipper:
 
     def _ship(self, epoch: int) -> None:
         """The numbered order: 1 committed, 2 bags settled, 3 files, 4 marker, 5 acknowledged, 6 recycled."""
-        replica = self._replica
-        while replica.gate.awaitCommitted(epoch, _COMMIT_WAIT_MS) < epoch:
+        replica, query = self._replica, self._replica.query
+        while query is not None and not query.await_committed(epoch, _COMMIT_WAIT_MS):
             if self._stop:
                 return
-        checkpoint = shipping.committed(replica.directory) if replica.vertex.stateful else None
+        if query is None:
+            return
+        checkpoint = shipping.committed(query.directory) if replica.vertex.stateful else None
         epoch = checkpoint.epoch if checkpoint else epoch
         replica.site.log.settle(replica.slice, epoch)
-        copied = self._store.ship(checkpoint, epoch, replica.deploy.generation, self._shipped)
+        copied = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
         self._acknowledge(self._store.acknowledged())
         self._store.recycle()
         replica.update(bytes_shipped=replica.status().bytes_shipped + copied)

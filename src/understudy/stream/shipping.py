@@ -290,13 +290,15 @@ def _files(checkpoint: Checkpoint, since: int | None) -> Iterable[Path]:
 
 def last_batch(marker: Marker) -> int:
     """The batch that was committed last in a shipped checkpoint, -1 if it has none."""
-    return max((int(e.name.removeprefix("commits/")) for e in marker.files if e.name.startswith("commits/")), default=-1)
+    return max(
+        (int(e.name.removeprefix("commits/")) for e in marker.files if e.name.startswith("commits/")), default=-1
+    )
 
 
 def forget_last_commit(directory: Path) -> int | None:
     """Makes Spark run the last batch of a restored checkpoint again, which loads its state; answers its epoch."""
     last = committed(directory)
-    if last is None or last.batch == 0:
+    if last is None:
         return None
     (directory / "commits" / str(last.batch)).unlink()
     return last.epoch

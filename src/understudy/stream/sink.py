@@ -10,6 +10,7 @@ import pyarrow as pa
 from understudy.log.bag import DamagedBag
 from understudy.model import hashing
 from understudy.model.messages import Failure, Receipt, State
+from understudy.model.switches import ALL
 from understudy.sinks.interface import SinkWriter
 from understudy.stream.replica import Replica
 
@@ -28,20 +29,20 @@ class SinkReplica(Replica):
             writer = sink.sink.open(sink.name, self.site.home, self.site.run)
             self._writer = writer
         self._known = self.deploy.resume_at - 1
+        self.update(switches=ALL)
         for epoch in itertools.count(self.deploy.resume_at):
             self.await_goal(epoch)
             self._await_bags(epoch)
             self._write(writer, epoch)
 
     def _await_bags(self, epoch: int) -> None:
-        began = time.monotonic()
         upstream = [channel.upstream for channel in self.channels]
         while not self.site.log.await_bags(upstream, epoch, 0.2):
             self.check_stop()
-        self.wired(time.monotonic() - began)
+        self.wired()
 
     def _write(self, writer: SinkWriter, epoch: int) -> None:
-        rows = self._read(epoch)
+        rows, lost = self._read(epoch)
         fresh = writer.write(epoch, rows)
         receipt = Receipt(
             sink=self.slice.operator,
@@ -50,23 +51,27 @@ class SinkReplica(Replica):
             digest=hashing.digest(rows),
             at=time.time(),
             fresh=fresh,
+            lost=lost,
         )
         self._receipts = [*self._receipts, receipt]
         self.update(epoch=epoch, rows_in=self._status.rows_in + rows.num_rows)
         self.progressed(epoch)
 
-    def _read(self, epoch: int) -> pa.Table:
-        tables = []
+    def _read(self, epoch: int) -> tuple[pa.Table, tuple[str, ...]]:
+        """The rows of an epoch, and the slices that left a gap in it."""
+        tables: list[pa.Table] = []
+        lost: set[str] = set()
         for channel in self.channels:
             try:
                 stored = self.site.log.fetch(channel.upstream, epoch)
                 if stored is None:
                     raise RuntimeError(f"{channel.upstream} lost its bag of epoch {epoch}")
                 tables.append(stored.rows(channel, self.schema))
+                lost.update(stored.header.lost)
             except DamagedBag as error:
                 self.update(state=State.FAILED, failure=damage(error, str(channel.upstream), epoch))
                 raise
-        return pa.concat_tables(tables)
+        return pa.concat_tables(tables), tuple(sorted(lost))
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Those the manager has not confirmed yet."""

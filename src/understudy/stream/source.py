@@ -9,6 +9,7 @@ import pyarrow as pa
 from understudy.log import bag
 from understudy.model import schema
 from understudy.model.names import SliceId
+from understudy.model.switches import ALL
 from understudy.sources.interface import EndOfSource, Position, SourceReader
 from understudy.stream.replica import Replica
 
@@ -29,7 +30,8 @@ class SourceReplica(Replica):
         self.set_aside()
         first = self.site.log.first_missing(self.slice)
         epoch = first if self.deploy.rewind is None else min(first, self.deploy.rewind)
-        self.wired(0.0)
+        self.wired()
+        self.update(switches=ALL)
         while True:
             self.await_goal(epoch)
             self.pause(self.site.rhythm.due(epoch) - time.time())

@@ -30,9 +30,14 @@ def run(
     settings: Mapping[str, str] | None = None,
     resume: bool = False,
     watch: Callable[[RunState], None] | None = None,
+    drive: Callable[[RunState, Launcher], None] | None = None,
     **options: Any,
 ) -> Report:
-    """Runs without waiting for the clock, unless `fast=False`; `options` are the other fields of `RunSpec`."""
+    """Runs without waiting for the clock, unless `fast=False`; `options` are the other fields of `RunSpec`.
+
+    `watch` sees how things stand, some twenty times a second; `drive` may do something about it as well: `inject` a
+    fault or a switch, or `finish` the run.
+    """
     place = Home(home.resolve())
     changes: dict[str, Any] = {"app": str(Path(app).resolve()), "nodes": nodes, "epochs": epochs, "fast": True}
     changes |= {"settings": dict(settings or {}), "backlog": 8, **options}
@@ -46,4 +51,6 @@ def run(
         with Launcher(place, spec, 0, [Fault.parse(fault) for fault in faults]) as launcher:
             if watch is not None:
                 launcher.watch = watch
+            if drive is not None:
+                launcher.watch = lambda state: drive(state, launcher)
             return launcher.run()

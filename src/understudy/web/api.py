@@ -10,14 +10,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Query, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, WebSocket, WebSocketDisconnect
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, Field, ValidationError
 
 from understudy.control.report import Report
+from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.messages import Failure, Hello, from_node
+from understudy.model.names import SliceId
 from understudy.model.page import Plan
+from understudy.model.recovery import Scheme, member
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
 from understudy.runtime.manager import Manager
@@ -44,6 +47,13 @@ class FaultNote(BaseModel):
     spec: str
     target: str
     at: float = Field(allow_inf_nan=False)
+
+
+class Switch(BaseModel):
+    """Another way to protect a slice: `{"slice": "counts[0]", "scheme": "active_standby"}`."""
+
+    slice: str
+    scheme: str
 
 
 def make_app(manager: Manager, token: str, hands: Hands | None = None) -> FastAPI:
@@ -105,6 +115,19 @@ def _commands(manager: Manager, token: str) -> APIRouter:
     @router.post("/api/v1/faults")
     async def fault(note: FaultNote) -> dict[str, int]:
         return {"number": manager.note("fault", f"fault injected: {note.spec}", note.model_dump())}
+
+    @router.post("/api/v1/switch", responses={409: {"description": "it cannot be protected like that"}})
+    async def switch(wanted: Switch) -> Switch:
+        try:
+            manager.switch(SliceId.parse(wanted.slice), Scheme(member(Scheme, wanted.scheme, "scheme")))
+        except InvalidInput as error:
+            raise HTTPException(409, f"{error.what}: {error.why}; {error.fix}") from None
+        return wanted
+
+    @router.post("/api/v1/finish")
+    async def finish() -> dict[str, bool]:
+        manager.finish()
+        return {"finishing": True}
 
     @router.post("/api/v1/stop")
     async def stop() -> dict[str, bool]:

@@ -124,7 +124,7 @@ class Hub:
 
     def _tell_recoveries(self) -> None:
         known = {recovery.number for recovery in self.recoveries}
-        self.recoveries = past_recoveries(tuple(self._story), self._manager.schemes())
+        self.recoveries = past_recoveries(tuple(self._story))
         for recovery in self.recoveries:
             if recovery.number not in known:
                 self._recovery_s.observe(recovery.total_s)
@@ -150,7 +150,7 @@ class Hub:
     def _look(self, state: RunState, sample: Sample, before: Counters) -> View:
         latency = next((s.latency_s for s in reversed(self._samples) if s.latency_s is not None), None)
         nodes = sorted(state.nodes, key=lambda node: (node.domain, node.name))
-        slices = looks(state, self._manager.slices(state), self._worked)
+        slices = looks(state, state.slices, self._worked)
         self._worked |= {entry.slice for entry in slices if entry.health is Health.HEALTHY}
         return View(
             at=sample.at,

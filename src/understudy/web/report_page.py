@@ -26,22 +26,43 @@ def report_page(report: Report, events: Sequence[Event] = ()) -> str:
         f"<p>{report.epochs} epochs of {report.epoch_s:g} s in {report.elapsed_s:.1f} s on {len(report.nodes)} nodes; "
         f'run <code>{escape(report.run)}</code></p>{_failure(report)}<section class="card wide"><h2>Sinks</h2>',
         _table(
-            ("sink", "epochs", "rows", "lost", "twice", "longest gap, s", "digest"),
+            ("sink", "epochs", "rows", "lost", "twice", "gaps", "longest pause, s", "latest, s", "digest"),
             [
-                (name, s.epochs, s.rows, s.lost_epochs, s.duplicate_epochs, s.max_gap_s, s.digest[:32])
+                (
+                    name,
+                    s.epochs,
+                    s.rows,
+                    s.lost_epochs,
+                    s.duplicate_epochs,
+                    len(s.gaps),
+                    s.max_gap_s,
+                    s.max_late_s,
+                    s.digest[:32],
+                )
                 for name, s in report.sinks.items()
             ],
         ),
         "</section>",
         _faults(report),
+        _transitions(report),
         '<section class="card"><h2>Cost</h2><div class="chart low" id="nodes"></div>',
         f'<p class="quiet">{report.costs.bytes_published:,} bytes were published and {report.costs.bytes_shipped:,} '
         "shipped as checkpoints.</p></section>",
         '<section class="card wide"><h2>Slices</h2><div class="chart low" id="rows"></div>',
         _table(
-            ("slice", "primary", "epoch", "rows in", "rows out", "state rows", "state bytes"),
+            ("slice", "primary", "secondary", "scheme", "epoch", "rows in", "rows out", "state rows", "state bytes"),
             [
-                (name, s.primary, s.epoch, s.rows_in, s.rows_out, s.state_rows, s.state_bytes)
+                (
+                    name,
+                    s.primary,
+                    s.secondary or "–",
+                    s.scheme,
+                    s.epoch,
+                    s.rows_in,
+                    s.rows_out,
+                    s.state_rows,
+                    s.state_bytes,
+                )
                 for name, s in report.slices.items()
             ],
         ),
@@ -93,6 +114,17 @@ def _faults(report: Report) -> str:
         f'<section class="card wide"><h2>Faults and what followed</h2>{_table(heads, rows)}'
         f'<div class="chart" id="timeline" style="height: {height}px"></div></section>'
     )
+
+
+def _transitions(report: Report) -> str:
+    if not report.transitions:
+        return ""
+    heads = ("slice", "from", "to", "at, s", "reached after, s")
+    rows = [
+        (t.slice, t.before, t.scheme, f"{t.at_s:.2f}", "never reached" if t.seconds is None else f"{t.seconds:.2f}")
+        for t in report.transitions
+    ]
+    return f'<section class="card wide"><h2>Transitions</h2>{_table(heads, rows)}</section>'
 
 
 def _events(events: Sequence[Event]) -> str:

@@ -11,7 +11,7 @@ const LANES = ["run", "roll-back", "recovered", "transition", "switch", "reactio
 const LANE_OF = {
   fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection", suspected: "detection",
   assigned: "reaction", promoted: "reaction", standby: "reaction", drain: "reaction",
-  switched: "switch", transition: "transition", recovered: "recovered", rollback: "roll-back", rolled_back: "roll-back",
+  switched: "switch", transition: "transition", protection: "transition", recovered: "recovered", rollback: "roll-back", rolled_back: "roll-back",
 };
 const TONES = { fault: "down", detection: "catching_up", reaction: "accent", recovered: "healthy", switch: "tentative", transition: "tentative", "roll-back": "degraded", run: "quiet" };
 const BAD = new Set(["fault", "node_lost", "diverged", "failed", "unprotected"]);

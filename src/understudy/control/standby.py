@@ -1,0 +1,201 @@
+"""Secondaries: who needs one, where it goes, whether it can take over, and how well a slice is protected by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from understudy.control.instructions import Assign
+from understudy.control.placement import candidates, weight
+from understudy.model.layout import Kind, Layout, Vertex
+from understudy.model.messages import Deploy, ReplicaStatus, State
+from understudy.model.recovery import Guarantee, Scheme
+from understudy.model.snapshot import Assignment, NodeView, Seat
+from understudy.model.switches import ACTIVE, OFF, ROWS, reached
+
+MAX_MISHAPS = 3
+# What a secondary costs its node, against 1 for a slice that works.
+WEIGHTS = {
+    Scheme.ACTIVE_REPLICATION: 1.0,
+    Scheme.ACTIVE_STANDBY: 1.0,
+    Scheme.PASSIVE_STANDBY_HOT: 0.3,
+    Scheme.PASSIVE_STANDBY_COLD: 0.2,
+    Scheme.DEPLOYED: 0.1,
+}
+
+
+def allowed(scheme: Scheme, vertex: Vertex, passive: bool) -> Scheme:
+    """Only operators have secondaries, and two copies may work only where both come to the same result."""
+    if vertex.kind is not Kind.OPERATOR:
+        return Scheme.PASSIVE_REPLICATION
+    if scheme in ACTIVE and (passive or not vertex.deterministic):
+        return Scheme.PASSIVE_STANDBY_HOT
+    return scheme
+
+
+def initial_scheme(vertex: Vertex, for_all: Scheme | None) -> Scheme:
+    return allowed(Scheme(for_all or vertex.recovery.scheme), vertex, passive=False)
+
+
+def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, Deploy]]:
+    """What the primary and the secondary of a slice shall be, and where."""
+    vertex, name = layout[assignment.slice.operator], str(assignment.slice)
+    yield (
+        assignment.node,
+        Deploy(
+            slice=name,
+            generation=assignment.generation,
+            rewind=assignment.rewind,
+            ship_every=_interval(vertex, assignment.scheme),
+        ),
+    )
+    if assignment.standby is not None:
+        seat, switches = assignment.standby, ROWS[assignment.scheme]
+        yield seat.node, Deploy(slice=name, generation=seat.generation, lead=False, switches=switches)
+
+
+def _interval(vertex: Vertex, scheme: Scheme) -> int:
+    """Epochs between two shipped checkpoints; 0 where nothing is kept."""
+    if scheme is Scheme.NONE or vertex.recovery.guarantee == Guarantee.AMNESIA:
+        return 0
+    return vertex.recovery.interval(scheme)
+
+
+def agrees(replica: ReplicaStatus, deploy: Deploy) -> bool:
+    """Whether the replica was told all this; what it has reached by now is another question."""
+    asked = (replica.lead, replica.asked) == (deploy.lead, deploy.switches)
+    return asked and (not deploy.lead or replica.ship_every == deploy.ship_every)
+
+
+def standing_by(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
+    """The secondary, as far as it is known to be there and well."""
+    seat = assignment.standby
+    node = nodes.get(seat.node) if seat else None
+    if seat is None or node is None or not node.connected:
+        return None
+    wanted = (str(assignment.slice), seat.generation)
+    found = next((r for r in node.replicas if (r.slice, r.generation) == wanted), None)
+    return found if found is not None and found.state is not State.FAILED else None
+
+
+def promote(assignment: Assignment, reason: str) -> Assign:
+    """The secondary becomes the primary as it is, under the generation it has."""
+    seat = assignment.standby
+    if seat is None:
+        raise ValueError(f"{assignment.slice} has no secondary")
+    promoted = replace(
+        assignment, node=seat.node, generation=seat.generation, standby=None, issued=assignment.next_generation - 1
+    )
+    return Assign(promoted, f"{assignment.slice} is taken over by {seat.node}, which stood by: {reason}")
+
+
+def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
+    """The scheme that protects a slice right now, whatever was asked for."""
+    if assignment.scheme is Scheme.NONE:
+        return Scheme.NONE
+    secondary = standing_by(assignment, nodes)
+    return Scheme.PASSIVE_REPLICATION if secondary is None else reached(secondary.switches)
+
+
+def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout) -> Iterator[Assign]:
+    """Seats secondaries that are missing, gives up those that failed or are not wanted, forgives those that made it."""
+    known = list(assignments)
+    burden = burdens(known)
+    for assignment in known:
+        changed = _looked_after(assignment, nodes)
+        if changed is None:
+            continue
+        if changed.standby is None and changed.mishaps < MAX_MISHAPS and ROWS[changed.scheme] != OFF:
+            seated = _seat(changed, nodes, known, layout, burden)
+            changed = seated or changed
+        if changed != assignment:
+            yield Assign(changed, _why(assignment, changed))
+
+
+def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment | None:
+    """The assignment without a secondary that is no good; None if its secondary is all right."""
+    seat, row = assignment.standby, ROWS[assignment.scheme]
+    if row == OFF:
+        return replace(assignment, standby=None, issued=assignment.next_generation - 1) if seat else None
+    if seat is None:
+        return assignment
+    issued = assignment.next_generation - 1
+    node = nodes.get(seat.node)
+    if node is None or seat.node == assignment.node:
+        return replace(assignment, standby=None, issued=issued)
+    replica = next(
+        (r for r in node.replicas if (r.slice, r.generation) == (str(assignment.slice), seat.generation)), None
+    )
+    if replica is None:
+        return None
+    if replica.state is State.FAILED:
+        return replace(assignment, standby=None, issued=issued, mishaps=assignment.mishaps + 1)
+    if assignment.mishaps and replica.switches == row:
+        return replace(assignment, mishaps=0)
+    return None
+
+
+def _seat(
+    assignment: Assignment,
+    nodes: Mapping[str, NodeView],
+    known: list[Assignment],
+    layout: Layout,
+    burden: dict[str, float],
+) -> Assignment | None:
+    """On another node, in another domain if there is one, where there is the least to do."""
+    own = nodes.get(assignment.node)
+    able = [node for node in candidates(nodes.values()) if node.name != assignment.node]
+    apart = [node for node in able if own is None or not node.domain or node.domain != own.domain]
+    if not able:
+        return None
+
+    def load(node: NodeView) -> tuple[float, str]:
+        primaries = sum(weight(other.slice, layout) for other in known if other.node == node.name)
+        return primaries + burden.get(node.name, 0.0), node.name
+
+    chosen = min(apart or able, key=load).name
+    burden[chosen] = burden.get(chosen, 0.0) + WEIGHTS[assignment.scheme]
+    generation = assignment.next_generation
+    return replace(assignment, standby=Seat(chosen, generation), issued=generation)
+
+
+def burdens(assignments: Iterable[Assignment]) -> dict[str, float]:
+    """What secondaries cost every node."""
+    found: dict[str, float] = {}
+    for assignment in assignments:
+        if assignment.standby is not None:
+            name = assignment.standby.node
+            found[name] = found.get(name, 0.0) + WEIGHTS.get(assignment.scheme, 0.0)
+    return found
+
+
+def _why(before: Assignment, after: Assignment) -> str:
+    name, scheme = before.slice, after.scheme.replace("_", " ")
+    if after.standby is not None and after.standby != before.standby:
+        return f"{name}: {after.standby.node} stands by, {scheme}"
+    if after.mishaps >= MAX_MISHAPS > before.mishaps:
+        return f"{name} stays without a secondary: {after.mishaps} of them failed in a row"
+    if before.standby is not None and after.standby is None:
+        return f"{name}: {before.standby.node} stands by no longer"
+    return f"{name}: its secondary is all right"
+
+
+def distrust(assignment: Assignment, vertex: Vertex, replicas: Iterable[ReplicaStatus]) -> Assign | None:
+    """Two replicas disagreed: from now on only one of them works, whatever was asked for."""
+    if assignment.passive or vertex.recovery.guarantee == Guarantee.ROLLBACK or not vertex.deterministic:
+        return None
+    if not any(r.slice == str(assignment.slice) and r.diverged is not None for r in replicas):
+        return None
+    scheme = allowed(assignment.scheme, vertex, passive=True)
+    return Assign(
+        replace(assignment, passive=True, scheme=scheme),
+        f"{assignment.slice} is not deterministic, so only one of its replicas may work",
+    )
+
+
+def seats(assignment: Assignment) -> dict[str, int]:
+    """The nodes that may host a replica of the slice, and under which generation."""
+    found = {assignment.node: assignment.generation}
+    if assignment.standby is not None:
+        found[assignment.standby.node] = assignment.standby.generation
+    return found

@@ -1,0 +1,97 @@
+"""What protects every slice at the moment: changes become events, and what it cost is put down to the scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from understudy.control.report import SchemeCosts
+from understudy.control.standby import protection
+from understudy.model.recovery import Scheme
+from understudy.model.run import Frozen
+from understudy.model.snapshot import Assignment, NodeView
+
+
+class Change(Frozen):
+    """A slice is protected by another scheme than before; `seconds` since that was asked for, if it was."""
+
+    slice: str
+    scheme: Scheme
+    seconds: float | None = None
+
+
+COUNTERS = ("cpu_s", "bytes_received", "bytes_pulled", "bytes_published")
+
+
+class Protections:
+    def __init__(self, saved: Mapping[str, Any] | None = None) -> None:
+        saved = saved or {}
+        self.reached: dict[str, Scheme] = {}
+        self.costs = {Scheme(name): SchemeCosts(**value) for name, value in saved.get("costs", {}).items()}
+        self.time: dict[str, dict[str, float]] = {k: dict(v) for k, v in saved.get("time", {}).items()}
+        self._asked: dict[str, tuple[Scheme, float]] = {}
+        self._seen: dict[tuple[str, int], dict[str, float]] = {}
+        self._looked: float | None = None
+
+    def dump(self) -> dict[str, Any]:
+        return {"costs": {name: cost.model_dump() for name, cost in self.costs.items()}, "time": self.time}
+
+    def ask(self, slice_name: str, scheme: Scheme, now: float) -> None:
+        """A transition begins; it is over when the scheme is reached."""
+        self._asked[slice_name] = (scheme, now)
+
+    def look(self, assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], now: float) -> list[Change]:
+        passed = 0.0 if self._looked is None else now - self._looked
+        self._looked = now
+        changes = []
+        for assignment in assignments:
+            name, scheme = str(assignment.slice), protection(assignment, nodes)
+            before = self.reached.get(name)
+            if before is not None:
+                self._spend(assignment, before, nodes, passed)
+            if scheme != before:
+                self.reached[name] = scheme
+                changes.append(Change(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
+            elif name in self._asked and self._asked[name][0] == scheme:
+                changes.append(Change(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
+        return changes
+
+    def _finish(self, name: str, scheme: Scheme, now: float) -> float | None:
+        asked = self._asked.get(name)
+        if asked is None or asked[0] != scheme:
+            return None
+        del self._asked[name]
+        return round(now - asked[1], 3)
+
+    def _spend(self, assignment: Assignment, scheme: Scheme, nodes: Mapping[str, NodeView], passed: float) -> None:
+        times = self.time.setdefault(str(assignment.slice), {})
+        times[scheme] = times.get(scheme, 0.0) + passed
+        spent = self.costs.get(scheme, SchemeCosts())
+        more: dict[str, Any] = {"seconds": spent.seconds + passed}
+        primary = self._delta(assignment, assignment.node, assignment.generation, nodes)
+        more["primary_cpu_s"] = spent.primary_cpu_s + primary["cpu_s"]
+        more["bytes_shipped"] = spent.bytes_shipped + int(primary["bytes_shipped"])
+        seat = assignment.standby
+        if seat is not None and seat.node in nodes:
+            own = self._delta(assignment, seat.node, seat.generation, nodes)
+            more |= {name: getattr(spent, name) + type(getattr(spent, name))(own[name]) for name in COUNTERS}
+            more["memory_bytes"] = max(spent.memory_bytes, int(own["memory_bytes"]))
+            more["node_s"] = spent.node_s + passed / max(1, len(nodes[seat.node].replicas))
+        self.costs[scheme] = spent.model_copy(update=more)
+
+    def _delta(
+        self, assignment: Assignment, node: str, generation: int, nodes: Mapping[str, NodeView]
+    ) -> dict[str, float]:
+        """How far the counters of a replica have moved since we last looked."""
+        name = str(assignment.slice)
+        view = nodes.get(node)
+        replica = (
+            next((r for r in view.replicas if (r.slice, r.generation) == (name, generation)), None) if view else None
+        )
+        names = (*COUNTERS, "bytes_shipped")
+        if replica is None:
+            return dict.fromkeys((*names, "memory_bytes"), 0.0)
+        now = {field: float(getattr(replica, field)) for field in names}
+        before = self._seen.get((name, generation), now)
+        self._seen[name, generation] = now
+        return {field: now[field] - before[field] for field in names} | {"memory_bytes": replica.state_bytes}

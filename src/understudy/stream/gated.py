@@ -1,0 +1,96 @@
+"""One query behind its gate: started, fed, moved to a newer checkpoint, stopped."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from understudy.stream import frames
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from understudy.model.topology import Operator
+
+JUMP_MS = 5_000
+
+
+class GatedQuery:
+    """`batch` gets the rows of every epoch; `ended` hears when the query ends by itself, and why."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        name: str,
+        directory: Path,
+        batch: Callable[[int, DataFrame], None],
+        ended: Callable[[BaseException | None], None],
+    ) -> None:
+        self.name, self.directory = name, directory
+        self.gate = frames.gate(spark, name)
+        self._spark, self._batch, self._ended = spark, batch, ended
+        self._failed: BaseException | None = None
+        self._query: StreamingQuery | None = None
+        self._stopping = False
+
+    def start(self, operators: Sequence[Operator], schemas: Sequence[pa.Schema], start: int) -> None:
+        frame: list[DataFrame] = frames.inputs(self._spark, self.name, schemas, start)
+        for operator in operators:
+            frame = [operator.function(*frame)]
+        self._query = frames.start(frame[0], self.name, operators[-1].output_mode, self.directory, self._on_batch)
+        self.gate.attach(self._query._jsq)
+        threading.Thread(target=self._watch, name=f"{self.name} watch", daemon=True).start()
+
+    def _on_batch(self, frame: DataFrame, _: int) -> None:
+        try:
+            self._batch(int(self.gate.planned()), frame)
+        except BaseException as error:
+            # Spark would pass it on as text only.
+            self._failed = error
+            raise
+
+    def _watch(self) -> None:
+        query = self._query
+        if query is None:
+            return
+        error: BaseException | None = None
+        try:
+            query.awaitTermination()
+        except Exception as caught:  # noqa: BLE001 - whatever ended the query is for the replica to judge
+            error = self._failed or caught
+        if not self._stopping:
+            self._ended(error)
+
+    def announce(self, epoch: int, lines: Sequence[str]) -> None:
+        self.gate.announce(epoch, "\n".join(lines))
+
+    def await_committed(self, epoch: int, millis: int) -> bool:
+        return int(self.gate.awaitCommitted(epoch, millis)) >= epoch
+
+    def jump(self, batch: int, *, keep_state: bool) -> bool:
+        """Lets the waiting query go on from the checkpoint in its directory; False if it did not come to it."""
+        return bool(self.gate.jump(batch, keep_state, JUMP_MS))
+
+    @property
+    def state_loaded(self) -> bool:
+        return bool(self.gate.loaded())
+
+    @property
+    def cpu_s(self) -> float:
+        return int(self.gate.cpuNanos()) / 1e9
+
+    def progress(self) -> Any:
+        return self._query.lastProgress if self._query is not None else None
+
+    def stop(self) -> None:
+        self._stopping = True
+        if self._query is not None:
+            self._query.stop()
+        frames.remove_gate(self._spark, self.name)
+        shutil.rmtree(self.directory, ignore_errors=True)

@@ -1,0 +1,63 @@
+"""What is given up with `gap` and `amnesia` is exactly what the report says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests import oracles
+from understudy.runtime.application import load
+from understudy.testing.cluster import run
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+
+APP = Path(__file__).parents[1] / "apps" / "sums.py"
+EPOCHS = 16
+
+
+def sums_without(lost: set[int], epochs: int) -> list[dict[int, int]]:
+    """For every epoch the sum of every key, as if the lost epochs had brought nothing. All keys come in each."""
+    totals: Counter[int] = Counter()
+    found = []
+    for epoch, rows in enumerate(oracles.source_rows(load(APP), "rows", epochs)):
+        if epoch not in lost:
+            for row in rows:
+                totals[row["key"]] += row["value"]
+        found.append(dict(totals))
+    return found
+
+
+@pytest.mark.parametrize("guarantee", ["gap", "amnesia"])
+def test_the_lost_epochs_are_those_reported(guarantee: str, tmp_path: Path) -> None:
+    settings = {"guarantee": guarantee, "scheme": "passive_replication"}
+    faults = ["kill:node-1@epoch7"]
+    report = run(APP, tmp_path, epochs=EPOCHS, nodes=2, faults=faults, settings=settings)
+    sink, sums = report.sinks["out"], report.slices["sums[0]"]
+    assert report.failure is None
+    assert sums.gaps == sink.gaps
+    assert report.verdict == ("lossy" if sink.gaps or sums.forgotten else "exact")
+    assert sink.lost_epochs == len(sink.gaps)
+
+    written = [pq.read_table(path) for path in sorted((tmp_path / "out" / "out").glob("*.parquet"))]
+    assert [epoch for epoch, table in enumerate(written) if table.num_rows == 0] == list(sink.gaps)
+    failed_at = min([*sums.gaps, *sums.forgotten, EPOCHS])
+    resumed_at = max([*sums.gaps, *sums.forgotten, -1]) + 1
+    before, after = sums_without(set(), EPOCHS), sums_without({*sums.gaps, *sums.forgotten}, EPOCHS)
+    for epoch, table in enumerate(written):
+        if epoch in sink.gaps:
+            continue
+        expected = after if epoch >= resumed_at else before
+        assert {row["key"]: row["sum"] for row in table.to_pylist()} == expected[epoch], (epoch, failed_at)
+    if guarantee == "amnesia":
+        assert sums.forgotten[:3] == (0, 1, 2)
+
+
+def test_with_a_working_secondary_nothing_is_given_up(tmp_path: Path) -> None:
+    settings = {"guarantee": "gap", "scheme": "active_replication"}
+    report = run(APP, tmp_path / "faulty", epochs=EPOCHS, nodes=2, faults=["kill:node-1@epoch9"], settings=settings)
+    expected = run(APP, tmp_path / "calm", epochs=EPOCHS, nodes=1)
+    assert report.sinks["out"].digest == expected.sinks["out"].digest
+    assert report.verdict == "exact"

@@ -1,0 +1,49 @@
+"""Every scheme protects every kind of operator: the output is that of a run without failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.scripts import Driver, Script, busiest, gone, progressed, protected_by
+from understudy.control.report import Report
+from understudy.model.switches import LADDER
+from understudy.testing.cluster import run
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+
+APP = Path(__file__).parents[1] / "apps" / "kinds.py"
+KINDS = {"large", "totals", "windows", "joined", "running"}
+
+
+def kill_under_every_scheme(driver: Driver) -> Script:
+    """With two nodes, whoever takes over hosts everything from the first kill on: so each later one hits every kind."""
+    schemes = [LADDER[0], *LADDER]
+    for scheme in schemes:
+        driver.switch_all(scheme)
+        yield protected_by(scheme)
+        yield progressed(driver.state, 2)
+        victim = busiest(driver.state)
+        driver.launcher.inject(f"kill:{victim}")
+        yield gone(victim)
+        yield progressed(driver.state, 2)
+
+
+def digests(report: Report) -> dict[str, str]:
+    return {name: sink.digest for name, sink in report.sinks.items()}
+
+
+def test_a_kill_under_every_scheme_leaves_no_trace(tmp_path: Path) -> None:
+    driver = Driver(kill_under_every_scheme)
+    options = {"nodes": 2, "replace": True, "settings": {"rate": "200"}}
+    report = run(APP, tmp_path / "faulty", drive=driver, **options)  # type: ignore[arg-type]
+    assert report.verdict == "exact", report.failure
+    assert driver.done
+    assert len(report.faults) == len(LADDER) + 1
+
+    covered = {(r.slice.partition("[")[0], r.scheme) for fault in report.faults for r in fault.recoveries}
+    assert covered >= {(kind, str(scheme)) for kind in KINDS for scheme in LADDER}
+
+    expected = run(APP, tmp_path / "calm", epochs=report.epochs, **options)  # type: ignore[arg-type]
+    assert digests(report) == digests(expected)
