@@ -12,7 +12,9 @@ from understudy.control.instructions import Assign
 from understudy.control.placement import candidates
 from understudy.errors import InvalidInput
 from understudy.model.messages import Hello
+from understudy.model.recovery import Scheme
 from understudy.model.snapshot import NodeView
+from understudy.model.switches import LADDER, OFF, ROWS
 
 
 @pytest.fixture
@@ -31,6 +33,11 @@ def drained(cluster: Cluster, node: str) -> bool:
     return not cluster.nodes[node].replicas
 
 
+def protected(cluster: Cluster, scheme: Scheme) -> bool:
+    operators = [entry for entry in cluster.manager.state().slices if entry.kind == "operator"]
+    return bool(operators) and all(entry.protection == scheme for entry in operators)
+
+
 def test_slices_leave_one_at_a_time_and_nothing_is_lost(cluster: Cluster) -> None:
     leaving = hosted(cluster, "node-2")
     assert leaving
@@ -44,6 +51,24 @@ def test_slices_leave_one_at_a_time_and_nothing_is_lost(cluster: Cluster) -> Non
     assert sorted(moved) == sorted(leaving)
     before = cluster.delivered
     cluster.until(lambda: cluster.delivered > before + 3)
+    report = cluster.manager.report()
+    assert (report.sinks["out"].lost_epochs, report.sinks["out"].duplicate_epochs) == (0, 0)
+
+
+@pytest.mark.parametrize("scheme", LADDER)
+def test_under_every_scheme_primaries_and_secondaries_leave(tmp_path: Path, scheme: Scheme) -> None:
+    cluster = Cluster(tmp_path, scheme=scheme)
+    cluster.until(lambda: cluster.delivered > 2 and protected(cluster, scheme))
+    leaving = hosted(cluster, "node-2")
+    cluster.manager.drain("node-2")
+    cluster.until(lambda: drained(cluster, "node-2"))
+    cluster.until(lambda: protected(cluster, scheme))
+    assert not any(a.standby and a.standby.node == "node-2" for a in cluster.store.assignments())
+    followed = [e for e in cluster.manager.events() if e.kind in ("assigned", "promoted") and "drained" in e.text]
+    assert sorted(e.fields["slice"] for e in followed) == leaving
+    # Where a secondary stood by, it took over instead of a recovery.
+    moved = {e.kind for e in followed if e.fields["slice"].startswith(("words", "counts"))}
+    assert moved == {"assigned" if ROWS[scheme] == OFF else "promoted"}
     report = cluster.manager.report()
     assert (report.sinks["out"].lost_epochs, report.sinks["out"].duplicate_epochs) == (0, 0)
 
