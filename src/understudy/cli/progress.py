@@ -56,7 +56,7 @@ class Progress:
             self._live.update(_line(state))
         elif state.phase != self._phase or time.monotonic() - self._printed > LINE_EVERY_S:
             self._printed = time.monotonic()
-            self._console.print(_words(state), highlight=False)
+            self._console.print(_words(state), highlight=False, soft_wrap=True)
         self._phase = state.phase
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from understudy.model.page import NodeLook, View
 
 EVERY_S = 1.0
+PIPED_WIDTH = 200
 
 
 def status(
@@ -38,6 +39,9 @@ def status(
         return View.model_validate_json(remote.get("/api/v1/view"))
 
     console = Console()
+    if not console.is_terminal:
+        # Lines of a file or a pipe are not broken where a terminal would end.
+        console = Console(width=PIPED_WIDTH)
     if not watch:
         view = look()
         print(view.model_dump_json(indent=2)) if as_json else console.print(drawn(view))
