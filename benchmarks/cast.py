@@ -30,7 +30,6 @@ from understudy.model.messages import (
     Stored,
     to_node,
 )
-from understudy.model.switches import ALL
 
 BEAT_S = 0.1
 STATEFUL = {"users": False, "sessions": True, "totals": True}
@@ -87,18 +86,20 @@ class FakeNode:
                 found = {name: Analysis(stateful=stateful, output="{}") for name, stateful in STATEFUL.items()}
                 await socket.send(Checked(operators=found).model_dump_json())
             elif isinstance(message, Deploy):
-                self.replicas[message.slice] = ReplicaStatus(
-                    slice=message.slice,
-                    generation=message.generation,
-                    lead=message.lead,
-                    switches=message.switches if not message.lead else ALL,
-                    asked=message.switches,
-                    epoch=max(-1, message.resume_at - 1),
-                )
+                self.replicas[message.slice] = self._deployed(message)
             elif isinstance(message, Stop):
                 self.replicas.pop(message.slice, None)
             elif isinstance(message, Stored):
                 self.receipts = {epoch: r for epoch, r in self.receipts.items() if epoch > message.epoch}
+
+    def _deployed(self, told: Deploy) -> ReplicaStatus:
+        """Reaches at once whatever it is told."""
+        before = self.replicas.get(told.slice)
+        if before is None or before.generation != told.generation:
+            epoch = max(-1, told.resume_at - 1)
+            before = ReplicaStatus(slice=told.slice, generation=told.generation, epoch=epoch)
+        changes = {"lead": told.lead, "asked": told.switches, "switches": told.switches, "ship_every": told.ship_every}
+        return before.model_copy(update=changes)
 
 
 async def nodes(url: str, token: str, count: int, drop_every_s: float) -> None:
