@@ -27,6 +27,7 @@ from understudy.model.messages import (
     Receipt,
     ReplicaStatus,
     State,
+    Steps,
     Stop,
     Stored,
     Welcome,
@@ -187,6 +188,9 @@ class Node:
     def _work(self, slice_id: SliceId, hosted: Hosted) -> None:
         """One epoch, if all its input is there."""
         self._turn(hosted)
+        if slice_id in self.cluster.broken:
+            hosted.change(state=State.FAILED, failure=self.cluster.broken[slice_id])
+            return
         if not hosted.status.switches.processes:
             return
         bags, epoch = self.cluster.bags, hosted.next
@@ -211,7 +215,7 @@ class Node:
             if hosted.deploy.lead and epoch % SHIP_EVERY == SHIP_EVERY - 1:
                 bags.shipped.setdefault(slice_id, []).append(epoch)
         hosted.next += 1
-        hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch))
+        hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch), steps=Steps(done=True))
 
 
 def failure(*, final: bool = False, damaged: tuple[str, int] | None = None) -> Failure:
@@ -228,6 +232,7 @@ class Cluster:
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.bags = Bags()
         self.written: set[tuple[str, int]] = set()
+        self.broken: dict[SliceId, Failure] = {}
         self.generations: dict[SliceId, int] = {}
         self.started = 0
         self.manager = self._manage()

@@ -106,3 +106,24 @@ def test_taxi_shows_every_change_of_the_top_ten(spark: SparkSession, tmp_path: P
                 expected.append({"pickup": pickup, "dropoff": dropoff, "routes": names, "rides": counts})
     assert got == expected
     assert len(expected) > 100
+
+
+def test_sentiment_scores_what_names_a_keyword_in_sliding_windows(spark: SparkSession, tmp_path: Path) -> None:
+    app = application("sentiment", rate="40", shape="spikes", keywords="stage,film")
+    lexicon = importlib.import_module("sentiment").LEXICON
+    tables = generated(app, 26)
+    expected: dict[tuple[int, str], list[int]] = {}
+    for table in tables:
+        for text, at in zip(table["text"].to_pylist(), table["at"].to_pylist(), strict=True):
+            second = int(at.timestamp()) // 2 * 2
+            for topic in {"stage", "film"} & set(text.split()):
+                for start in range(second - 8, second + 1, 2):
+                    value = sum(lexicon.get(word, 0) for word in text.split())
+                    expected.setdefault((start, topic), []).append(value)
+    got = {(int(row["start"].timestamp()), row["topic"]): row for row in run(spark, app, tables, tmp_path)}
+    assert len(got) > 20
+    for key, row in got.items():
+        scores = sorted(expected[key])
+        assert (row["messages"], row["median"]) == (len(scores), scores[len(scores) // 2])
+        assert row["mean"] == pytest.approx(sum(scores) / len(scores), abs=1e-5)
+    assert max(row["messages"] for row in got.values()) > 2 * min(row["messages"] for row in got.values())

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.builders import word_count, word_count_layout
 
-from understudy.control.costs import cost_lines
 from understudy.control.graph import plan_of
 from understudy.control.health import judge
 from understudy.control.recoveries import past_recoveries
 from understudy.control.sampling import Counters, cores, rows_per_s
+from understudy.control.spending import cost_lines
 from understudy.model.event import Event
 from understudy.model.messages import Failure, ReplicaStatus, State, Steps
 from understudy.model.page import Health

@@ -61,13 +61,11 @@ def test_a_finished_run_stays_finished_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("final", [True, False])
 def test_failures_that_cannot_be_mended_end_the_run(cluster: Cluster, final: bool) -> None:
-    rounds = 0
-    while not phase(cluster).over:
-        rounds += cluster.fail(COUNTS, final=final)
-        cluster.steps(0.5)
-        assert rounds < 10
+    cluster.broken[COUNTS] = failure(final=final)
+    before = cluster.generations.get(COUNTS, 0)
+    cluster.until(lambda: phase(cluster).over, seconds=5)
     report = cluster.manager.report()
-    assert (report.verdict, rounds) == ("failed", 1 if final else 4)
+    assert (report.verdict, cluster.generations[COUNTS] - before) == ("failed", 0 if final else 3)
     assert report.failure == failure(final=final)
     cluster.restart_manager()
     assert cluster.manager.report().failure == failure(final=final)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from tests.builders import word_count_layout
 from tests.sim import failure
-from tests.unit.test_core import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, healthy, node, replica, snapshot
+from tests.snapshots import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, healthy, node, replica, snapshot
 
 from understudy.control.core import decide
 from understudy.control.instructions import DeployReplica, StopReplica
 from understudy.control.standby import MAX_MISHAPS, allowed, deployments, initial_scheme, protection
 from understudy.model.layout import Kind, Vertex
-from understudy.model.messages import State
+from understudy.model.messages import State, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Recovery, Scheme
 from understudy.model.snapshot import Assignment, Seat, Snapshot
@@ -86,6 +86,20 @@ def test_then_another_one_is_found() -> None:
     assert seat is not None
     assert seat.node not in (dead, "node-3")
     assert seat.generation > 2
+
+
+def test_not_before_the_new_primary_is_back() -> None:
+    base = guarded()
+    dead = host(base, COUNTS)
+    taken = tuple(
+        replace(a, node="node-3", generation=2, standby=None) if a.slice == COUNTS else a for a in base.assignments
+    )
+    fresh = replica(COUNTS, 2, steps=Steps(), up_s=0.3)
+    views = [*without(base, dead, "node-3").nodes, node("node-3", fresh)]
+    left = replace(base, assignments=taken, nodes=tuple(views))
+    assert COUNTS not in assigns(decide(left, DETECTOR))
+    idle = replace(left, nodes=(*views[:-1], node("node-3", fresh.model_copy(update={"up_s": 6.0}))))
+    assert assigns(decide(idle, DETECTOR))[COUNTS].standby is not None
 
 
 def test_one_that_failed_does_not_take_over() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from understudy.cli import availability
+from understudy.cli import availability, controller
 from understudy.cli.doctor import doctor
 from understudy.cli.events import events
 from understudy.cli.fidelity import fidelity
@@ -70,3 +70,4 @@ watching = (status, events, switch, kill, freeze, drain, doctor, report)
 for verb in (run, node, topology, *watching, plan, fidelity, mc_trees, plan_compare):
     app.command(verb.__name__.replace("_", "-"))(verb)
 app.add_typer(availability.app, name="availability")
+app.add_typer(controller.app, name="controller")

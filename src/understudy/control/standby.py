@@ -105,11 +105,19 @@ def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView],
         changed = _looked_after(assignment, nodes)
         if changed is None:
             continue
-        if changed.standby is None and changed.mishaps < MAX_MISHAPS and ROWS[changed.scheme] != OFF:
+        wanted = changed.standby is None and changed.mishaps < MAX_MISHAPS and ROWS[changed.scheme] != OFF
+        if wanted and _is_back(assignment, nodes):
             seated = _seat(changed, nodes, known, layout, burden)
             changed = seated or changed
         if changed != assignment:
             yield Assign(changed, _why(assignment, changed))
+
+
+def _is_back(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
+    """A secondary that starts costs its machine a second or two of work; the primary comes first."""
+    node = nodes.get(assignment.node)
+    wanted = (str(assignment.slice), assignment.generation)
+    return node is not None and any(r.is_back for r in node.replicas if (r.slice, r.generation) == wanted)
 
 
 def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment | None:

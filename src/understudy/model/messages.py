@@ -48,12 +48,14 @@ class Steps(Frozen):
     done_at: float = 0.0
 
 
+BACK_S = 5.0
 STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag")
 
 
 class ReplicaStatus(Frozen):
     """`lead`: this replica ships and acknowledges, so it is the primary. `switches` are those that are on by now,
-    `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers."""
+    `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
+    `up_s` counts from its start, or from the moment it took over."""
 
     slice: str
     generation: int
@@ -61,6 +63,7 @@ class ReplicaStatus(Frozen):
     lead: bool = True
     switches: Switches = OFF
     asked: Switches = ALL
+    up_s: float = 0.0
     epoch: int = -1
     synced_to: int = -1
     rows_in: int = 0
@@ -82,6 +85,11 @@ class ReplicaStatus(Frozen):
     ship_every: int = 5
     steps: Steps = Steps()
     failure: Failure | None = None
+
+    @property
+    def is_back(self) -> bool:
+        """Whether the replica has made something new since it was started or took over, or had the time to."""
+        return self.steps.done or self.up_s > BACK_S
 
 
 class Receipt(Frozen):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from understudy.errors import InvalidInput
+from understudy.model.durations import seconds
 
 
 class Scheme(StrEnum):
@@ -50,13 +52,15 @@ class Recovery:
 
     `ship_every` is the number of epochs between two shipped checkpoints: a smaller number means less to replay after a
     failure and more to copy before it. Left out, it follows the scheme. `refresh_every` is the number of epochs after
-    which a hot standby brings its loaded state up to what was shipped.
+    which a hot standby brings its loaded state up to what was shipped. `objective` is the time after a failure within
+    which every slice must be back ("2 s", or seconds); with one, the controller chooses the scheme and the interval.
     """
 
     scheme: str = Scheme.PASSIVE_REPLICATION
     guarantee: str = Guarantee.PRECISE
     ship_every: int | None = None
     refresh_every: int = 1
+    objective: str | float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scheme", member(Scheme, self.scheme, "scheme"))
@@ -67,10 +71,27 @@ class Recovery:
                 raise InvalidInput(
                     f"Recovery({name}={value})", why=f"{what} after every so many epochs", fix="give 1 or more"
                 )
+        if self.objective is not None:
+            object.__setattr__(self, "objective", _objective(self.objective))
+
+    @property
+    def objective_s(self) -> float | None:
+        return None if self.objective is None else float(self.objective)
 
     def interval(self, scheme: Scheme) -> int:
         """Epochs between two shipped checkpoints while a slice is protected by this scheme."""
         return self.ship_every or SHIP_EVERY.get(scheme, SHIP_SELDOM)
+
+
+def _objective(value: str | float) -> float:
+    found = seconds(value)
+    if not 0 <= found < math.inf:
+        raise InvalidInput(
+            f"Recovery(objective={value!r})",
+            why="an objective is the time within which a slice is back, 0 or more",
+            fix='give a time, like objective="2 s"',
+        )
+    return found
 
 
 def member(kind: type[StrEnum], value: str, what: str) -> StrEnum:

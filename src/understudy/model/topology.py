@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal, get_args
 
 from understudy.errors import InvalidInput
+from understudy.model.durations import seconds as seconds
 from understudy.model.names import valid_name
 from understudy.model.recovery import Recovery
 
 OutputMode = Literal["append", "update", "complete"]
 Inputs = Literal["independent", "correlated"]
 Order = Literal["epoch", "strict"]
-
-_SECONDS = {"ms": 0.001, "millisecond": 0.001, "s": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0}
 
 
 @dataclass(frozen=True)
@@ -177,21 +175,6 @@ class Topology:
         by_name = {operator.name: operator for operator in self.operators}
         graph = {op.name: [name for name in op.inputs if name in by_name] for op in self.operators}
         return [by_name[name] for name in TopologicalSorter(graph).static_order()]
-
-
-def seconds(value: str | float) -> float:
-    """A duration in seconds: a number, or text like "500 ms", "1 second", "2 minutes"."""
-    if isinstance(value, int | float):
-        return float(value)
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+)\s*", value)
-    unit = (_SECONDS.get(match[2]) or _SECONDS.get(match[2].removesuffix("s"))) if match else None
-    if match is None or unit is None:
-        raise InvalidInput(
-            f"'{value}' is not a duration",
-            why="a number and a unit are expected",
-            fix='write it like "500 ms" or "2 s"',
-        )
-    return float(match[1]) * unit
 
 
 def stream_name(stream: Stream) -> str:

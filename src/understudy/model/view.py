@@ -26,7 +26,10 @@ class NodeState(Frozen):
 
 
 class SliceState(Frozen):
-    """`scheme` is the one wanted, `protection` the one reached; `lag` counts epochs behind the newest of the run."""
+    """`scheme` is the one wanted, `protection` the one reached; `lag` counts epochs behind the newest of the run.
+
+    `state` is starting, recovering (it works, but has made nothing new yet), running, failed or lost (with its node).
+    """
 
     slice: str
     kind: str

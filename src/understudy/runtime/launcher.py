@@ -23,7 +23,7 @@ from understudy.store.sqlite import SqliteStore
 
 POLL_S = 0.05
 END_S = 10.0
-REPLACE_S = 3.0
+REPLACE_S = 6.0
 
 
 @dataclass
@@ -108,9 +108,12 @@ class Launcher:
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
 
     def _may_replace(self, state: RunState, now: float) -> bool:
-        """First those who are left bring the slices back; a JVM that starts beside them would only delay that."""
+        """First those who are left bring the slices back, and protect them again as well as they can.
+
+        A JVM that starts beside them would only delay that.
+        """
         self._missing_since = self._missing_since or now
-        back = all(one.state == "running" for one in state.slices)
+        back = all(one.state == "running" and one.protection == one.scheme for one in state.slices)
         ready = any(node.ready and node.connected for node in state.nodes)
         if not back and ready and now - self._missing_since < REPLACE_S:
             return False

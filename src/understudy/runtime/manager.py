@@ -51,6 +51,7 @@ from understudy.model.messages import (
     Hello,
     ReplicaStatus,
     Shutdown,
+    State,
     Stop,
     Stored,
     Welcome,
@@ -499,10 +500,15 @@ class Manager(Watched):
                     secondary=assignment.standby.node if assignment.standby else None,
                     epoch=own.epoch if own else -1,
                     lag=newest - own.epoch if own else newest + 1,
-                    state=own.state if own else "starting" if view else "lost",
+                    state=_words(own) if own else "starting" if view else "lost",
                 )
             )
         return tuple(found)
+
+
+def _words(replica: ReplicaStatus) -> str:
+    recovering = replica.state is State.RUNNING and not replica.is_back
+    return "recovering" if recovering else replica.state
 
 
 def _is_primary(replica: ReplicaStatus, assignment: Assignment) -> bool:

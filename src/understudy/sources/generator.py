@@ -13,6 +13,7 @@ from understudy.errors import InvalidInput
 from understudy.model.schema import SchemaLike, conform, parse
 from understudy.sources.interface import Position, Source, SourceReader
 from understudy.sources.pace import exact, rows_before
+from understudy.sources.shapes import Rate, rows_at
 
 Make = Callable[[int, int, int, np.random.Generator], pa.Table]
 
@@ -23,12 +24,13 @@ class Generator(Source):
 
     `rng` is a numpy Generator of its own for each (seed, slice, epoch): use it and nothing else that is random, and
     derive times from the epoch, not from a clock; the same epoch is made again after a failure. `rate` is rows a
-    second and slice; fractions add up exactly.
+    second and slice; fractions add up exactly. A rate that changes is a function of the seconds since the first epoch,
+    such as one of `us.sources.shapes`.
     """
 
     make: Make
     schema: SchemaLike
-    rate: float = 1000
+    rate: float | Rate = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -39,7 +41,7 @@ class Generator(Source):
                 why="every epoch is made by calling it with epoch, slice, rows and rng",
                 fix="pass the function itself: us.sources.Generator(make, schema)",
             )
-        if not self.rate > 0 or self.rate == float("inf"):
+        if not callable(self.rate) and (not self.rate > 0 or self.rate == float("inf")):
             raise _bad_number("rate", self.rate, "rows a second are counted, so a rate is above 0")
         if self.seed < 0:
             raise _bad_number("seed", self.seed, "numpy takes no negative seeds")
@@ -56,14 +58,14 @@ class _GeneratorReader(SourceReader):
     def __init__(self, source: Generator, slice_index: int, epoch_s: float) -> None:
         self._source = source
         self._slice = slice_index
-        self._rate, self._epoch_s = exact(source.rate), exact(epoch_s)
+        self._epoch_s = exact(epoch_s)
         self._name = f"generator '{getattr(source.make, '__name__', type(source.make).__name__)}'"
 
     def cut(self, epoch: int, start: Position) -> Position:  # noqa: ARG002 - the interface's
         return None
 
     def read(self, epoch: int, start: Position, end: Position) -> pa.Table:  # noqa: ARG002 - the interface's
-        rows = rows_before(epoch + 1, self._rate, self._epoch_s) - rows_before(epoch, self._rate, self._epoch_s)
+        rows = self._rows(epoch)
         seeds = np.random.SeedSequence(self._source.seed, spawn_key=(self._slice, epoch))
         try:
             made = self._source.make(epoch, self._slice, rows, np.random.default_rng(seeds))
@@ -71,6 +73,12 @@ class _GeneratorReader(SourceReader):
             error.add_note(f"while {self._name} made {rows} rows of epoch {epoch}, slice {self._slice}")
             raise
         return self._checked(made, epoch)
+
+    def _rows(self, epoch: int) -> int:
+        rate, epoch_s = self._source.rate, self._epoch_s
+        if callable(rate):
+            return rows_at(rate, float(epoch * epoch_s), float(epoch_s))
+        return rows_before(epoch + 1, exact(rate), epoch_s) - rows_before(epoch, exact(rate), epoch_s)
 
     def _checked(self, made: Any, epoch: int) -> pa.Table:
         names = self._source.schema.names

@@ -88,7 +88,7 @@ class Replica(ABC):
         self._thread.join(timeout_s)
 
     def status(self) -> ReplicaStatus:
-        return self._status
+        return self._status.model_copy(update={"up_s": round(time.monotonic() - self._began, 3)})
 
     def _guarded(self) -> None:
         try:
@@ -134,7 +134,7 @@ class Replica(ABC):
         self._known = self.site.log.newest(self.slice)
         self._wired_at: float | None = None
         self._replayed_at: float | None = None
-        self._marked = time.monotonic()
+        self._began = self._marked = time.monotonic()
         self.update(steps=Steps())
 
     @contextmanager

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from understudy.control.costs import cost_lines
 from understudy.control.health import looks
 from understudy.control.recoveries import KINDS, past_recoveries
 from understudy.control.sampling import Counters, cores, count, rows_per_s
+from understudy.control.spending import cost_lines
 from understudy.model.event import Event
 from understudy.model.page import Frame, Health, NodeLook, PastRecovery, ReplicaLook, Sample, View
 from understudy.model.view import NodeState, RunState
