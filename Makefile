@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types pure jar lock
+.PHONY: help demo test check lint types pure browser screenshots jar lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -23,10 +23,18 @@ types: $(READY)
 	$(BIN)/mypy
 
 pure: $(READY)
-	$(BIN)/pytest -m "not spark"
+	$(BIN)/pytest -m "not spark and not browser"
 
-test: check ## everything, Spark and faults included
-	$(BIN)/pytest -m spark
+test: check browser ## everything, Spark, faults and the dashboard in a browser included
+	$(BIN)/pytest -m "spark or browser"
+
+browser: ## install Debian's Chromium for the dashboard's tests, where that is possible and needed
+	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  echo "no Chromium, and none could be installed: the dashboard's browser tests are skipped"
+
+screenshots: $(READY) browser ## take the dashboard's pictures again, from a real run
+	UNDERSTUDY_IMAGES=docs/img $(BIN)/pytest tests/browser/test_real_run.py
 
 jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 	$(BIN)/python jvm/build.py

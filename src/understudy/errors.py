@@ -6,6 +6,8 @@ from __future__ import annotations
 class UnderstudyError(Exception):
     """Base of every error we raise on purpose; the command line prints its three parts, no traceback."""
 
+    exit_code = 2
+
     def __init__(self, what: str, *, why: str, fix: str) -> None:
         super().__init__(what)
         self.what = what
@@ -22,3 +24,12 @@ class InvalidInput(UnderstudyError):
 
 class Unavailable(UnderstudyError):
     """A program, a service or a resource that is not there."""
+
+
+class NoManager(Unavailable):
+    """Nobody answers where a running manager was expected. Said in one line: there is only one thing to do."""
+
+    exit_code = 3
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.why}): {self.fix}"

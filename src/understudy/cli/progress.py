@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 from types import TracebackType
 
@@ -39,6 +40,14 @@ class Progress:
         if self._live is not None:
             self._live.stop()
 
+    def show_page(self, url: str, token: str | None) -> None:
+        """Where to look; with the token behind '#', which browsers keep to themselves, if faults are allowed."""
+        text = f"dashboard: {url}/" + (f"#token={token}" if token else "")
+        self._console.print(text, highlight=False, soft_wrap=True)
+
+    def tell(self, text: str) -> None:
+        self._console.print(f"[yellow]{text}[/]", highlight=False)
+
     def show(self, state: RunState) -> None:
         for node in set(state.lost) - self._lost:
             self._console.print(f"[yellow]{state.elapsed_s:6.1f} s  {node} is lost; its slices move[/]")
@@ -47,7 +56,7 @@ class Progress:
             self._live.update(_line(state))
         elif state.phase != self._phase or time.monotonic() - self._printed > LINE_EVERY_S:
             self._printed = time.monotonic()
-            self._console.print(_words(state), highlight=False)
+            self._console.print(_words(state), highlight=False, soft_wrap=True)
         self._phase = state.phase
 
 
@@ -56,10 +65,22 @@ def _words(state: RunState) -> str:
     goal = f" of {state.goal}" if state.goal is not None else ""
     rate = sum(state.rows.values()) / state.elapsed_s if state.elapsed_s > 0 else 0.0
     ahead = max((node.epoch for node in state.nodes), default=-1) + 1 - state.epoch
+    lost = f", {len(state.lost)} lost" if state.lost else ""
     return (
         f"{state.phase}: epoch {state.epoch}{goal}, {max(ahead, 0)} in flight, "
-        f"{ready} of {len(state.nodes)} nodes ready, {rate:,.0f} rows/s"
+        f"{ready} of {len(state.nodes)} nodes ready{lost}, {rate:,.0f} rows/s{_protection(state)}"
     )
+
+
+def _protection(state: RunState) -> str:
+    """How many operator slices have which scheme, and the largest lag."""
+    slices = [entry for entry in state.slices if entry.kind == "operator"]
+    if not slices:
+        return ""
+    schemes = ", ".join(
+        f"{count} {name.replace('_', ' ')}" for name, count in Counter(s.scheme for s in slices).items()
+    )
+    return f", lag {max(entry.lag for entry in slices)}, {schemes}"
 
 
 def _line(state: RunState) -> Table:

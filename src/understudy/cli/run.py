@@ -33,6 +33,9 @@ def run(
     ] = None,
     set_: SETTINGS = None,
     replace: Annotated[bool, typer.Option("--replace", help="Start a new node for every one that is lost.")] = False,
+    allow_faults: Annotated[
+        bool, typer.Option("--allow-faults", help="Let 'understudy kill' and the dashboard cause faults.")
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     scheme: Annotated[str | None, typer.Option(help="Protect every operator by this scheme.")] = None,
     domains: Annotated[int, typer.Option(min=0, help="Spread the nodes over so many failure domains.")] = 0,
@@ -53,7 +56,7 @@ def run(
     check(nodes, replace, port, faults)
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
     changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
-    changes |= {"profile": profile, "backlog": 8 if fast else 100, "domains": domains}
+    changes |= {"profile": profile, "backlog": 8 if fast else 100, "domains": domains, "allow_faults": allow_faults}
     changes |= {"scheme": None if scheme is None else member(Scheme, scheme, "scheme")}
     if not resume and place.exists():
         raise _used(place.path)
@@ -64,7 +67,8 @@ def run(
         prepare(place, spec)
     console = Console(stderr=True, quiet=quiet)
     with lock, Launcher(place, spec, port, faults) as launcher, Progress(console, place.path) as progress:
-        launcher.watch = progress.show
+        launcher.watch, launcher.tell = progress.show, progress.tell
+        progress.show_page(launcher.url, place.token() if allow_faults else None)
         try:
             result = launcher.run()
         except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from understudy.control.detector import Detector
+from understudy.control.drain import moves
 from understudy.control.instructions import (
     Assign,
     CheckTopology,
@@ -21,7 +22,7 @@ from understudy.control.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.placement import place
+from understudy.control.placement import candidates, place
 from understudy.control.standby import (
     agrees,
     burdens,
@@ -137,7 +138,7 @@ def _settle(
         found = distrust(assignment, layout[assignment.slice.operator], replicas)
         if found is not None:
             changes[assignment.slice] = found
-    for change in [*_forgive(settled, nodes), *look_after(settled, nodes, layout)]:
+    for change in [*_forgive(settled, nodes), *look_after(settled, nodes, layout), *moves(snapshot, layout)]:
         changes.setdefault(change.assignment.slice, change)
     yield from changes.values()
     yield from _deploy([a for a in settled if a.slice not in changes], nodes, assigned, layout)
@@ -173,7 +174,7 @@ def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
 def _assign(
     slices: list[SliceId], snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]
 ) -> Iterator[Instruction]:
-    able = [node for node in snapshot.nodes if node.connected and node.ready]
+    able = candidates(snapshot.nodes)
     if not able:
         return
     hosts = {s: a.node for s, a in assigned.items() if s not in slices}
@@ -277,7 +278,7 @@ def _rewound(assignment: Assignment, epoch: int) -> Assignment:
 
 def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> str:
     """First where it was, because its data is near; then elsewhere, because the node may be the reason."""
-    others = [node.name for node in snapshot.nodes if node.connected and node.ready and node.name != current.node]
+    others = [node.name for node in candidates(snapshot.nodes) if node.name != current.node]
     if current.failures == 0 or not others:
         return current.node
     hosts = {slice_id: a.node for slice_id, a in assigned.items() if slice_id != current.slice}

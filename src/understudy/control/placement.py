@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
+from understudy.model.snapshot import NodeView
 
 # A query keeps a core busy; sources and sinks only copy rows.
 WEIGHTS = {Kind.OPERATOR: 1.0, Kind.SOURCE: 0.2, Kind.SINK: 0.2}
@@ -34,6 +35,12 @@ def place(
         load[node] += weight(slice_id, layout)
         placed[slice_id] = chosen[slice_id] = node
     return chosen
+
+
+def candidates(nodes: Iterable[NodeView]) -> list[NodeView]:
+    """Who may be given slices. Draining nodes only if there is nobody else: a slice somewhere beats one nowhere."""
+    able = [node for node in nodes if node.connected and node.ready]
+    return [node for node in able if not node.draining] or able
 
 
 def weight(slice_id: SliceId, layout: Layout) -> float:

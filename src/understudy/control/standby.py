@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from understudy.control.instructions import Assign
-from understudy.control.placement import weight
+from understudy.control.placement import candidates, weight
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.recovery import Guarantee, Scheme
@@ -154,7 +154,7 @@ def _seat(
 ) -> Assignment | None:
     """On another node, in another domain if there is one, where there is the least to do."""
     own = nodes.get(assignment.node)
-    able = [node for node in nodes.values() if node.connected and node.ready and node.name != assignment.node]
+    able = [node for node in candidates(nodes.values()) if node.name != assignment.node]
     apart = [node for node in able if own is None or not node.domain or node.domain != own.domain]
     if not able:
         return None

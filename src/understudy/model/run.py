@@ -45,3 +45,5 @@ class RunSpec(Frozen):
     """Protects every operator, whatever it asks for itself."""
     domains: int = 0
     """Nodes are spread over so many failure domains; 0 means that each stands alone."""
+    allow_faults: bool = False
+    """Nodes may be killed and frozen through the manager's port."""

@@ -35,6 +35,7 @@ class NodeView:
     silent_s: float
     replicas: tuple[ReplicaStatus, ...] = ()
     domain: str = ""
+    draining: bool = False
 
 
 @dataclass(frozen=True)

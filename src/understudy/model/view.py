@@ -18,6 +18,8 @@ class NodeState(Frozen):
     cpu_s: float
     memory_bytes: int
     replicas: tuple[ReplicaStatus, ...]
+    silent_s: float = 0.0
+    draining: bool = False
 
     @property
     def epoch(self) -> int:

@@ -21,6 +21,7 @@ class Connection:
     hello: Hello | None = None
     beat: Heartbeat = field(default_factory=lambda: Heartbeat(ready=False))
     begun: bool = False
+    draining: bool = False
 
     @property
     def domain(self) -> str:
@@ -39,9 +40,10 @@ class Connection:
             silent_s=now - self.heard_at,
             replicas=self.beat.replicas,
             domain=self.domain,
+            draining=self.draining,
         )
 
-    def state(self) -> NodeState:
+    def state(self, now: float) -> NodeState:
         """For whoever looks at the run."""
         return NodeState(
             name=self.name,
@@ -52,4 +54,6 @@ class Connection:
             cpu_s=self.beat.cpu_s,
             memory_bytes=self.beat.memory_bytes,
             replicas=self.beat.replicas,
+            silent_s=max(0.0, now - self.heard_at),
+            draining=self.draining,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from understudy.store.interface import StateStore
 
 @dataclass(frozen=True)
 class Home:
-    """`log/` bags, `checkpoints/` shipped, `nodes/` local, `logs/` what processes print, `manager.db`, `token`."""
+    """`log/` bags, `checkpoints/` shipped, `nodes/` local, `logs/`, `manager.db`, `token`, `address` of the manager."""
 
     path: Path
 
@@ -48,6 +49,18 @@ class Home:
 
     def token(self) -> str:
         return (self.path / "token").read_text()
+
+    def announce(self, url: str) -> None:
+        """Where the manager of this home answers, for commands that look for it."""
+        hidden = self.path / ".address"
+        hidden.write_text(json.dumps({"url": url}) + "\n")
+        hidden.replace(self.path / "address")
+
+    def address(self) -> str | None:
+        try:
+            return str(json.loads((self.path / "address").read_text())["url"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def lock(self) -> IO[str]:
         """Held for as long as the run lives; the system gives it back however the run ends."""

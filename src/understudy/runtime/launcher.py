@@ -36,6 +36,7 @@ class Launcher:
     faults: Sequence[Fault] = ()
     host: str = "127.0.0.1"
     watch: Callable[[RunState], None] = lambda _: None
+    tell: Callable[[str], None] = lambda _: None
     _nodes: dict[str, Child] = field(default_factory=dict, init=False)
     _manager: Child | None = field(default=None, init=False)
     _pending: list[Fault] = field(default_factory=list, init=False)
@@ -46,8 +47,12 @@ class Launcher:
 
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
-        self.port = self.port or _free_port()
-        self._client = Client(f"http://{self.host}:{self.port}", self.home.token())
+        self.port = self.port or free_port()
+        self._client = Client(self.url, self.home.token())
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.host}:{self.port}"
 
     def __enter__(self) -> Launcher:
         return self
@@ -137,6 +142,7 @@ class Launcher:
             child.freeze()
             self._thaws.append((at + fault.length_s, child))
         self._unsaid.append((fault, at))
+        self.tell(f"fault injected: {fault.spec}")
 
     def _keep_alive(self, state: RunState | None) -> None:
         """Brings a dead manager back; gives up if a process cannot even start, or if nobody is left to work."""
@@ -158,6 +164,7 @@ class Launcher:
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
+        self.home.announce(self.url)
         self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
 
     def _start_node(self) -> None:
@@ -181,6 +188,7 @@ class Launcher:
             child.end(max(0.1, deadline - time.monotonic()))
         if self._manager is not None:
             self._manager.kill()
+        (self.home.path / "address").unlink(missing_ok=True)
         self._client.close()
         # Only what was shipped counts from here on.
         shutil.rmtree(self.home.nodes, ignore_errors=True)
@@ -239,7 +247,7 @@ def _check_free(host: str, port: int) -> None:
             ) from None
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -26,16 +26,6 @@ from understudy.control.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.report import (
-    CostReport,
-    Report,
-    decision_reports,
-    fault_reports,
-    sink_report,
-    slice_reports,
-    transition_reports,
-    verdict,
-)
 from understudy.control.standby import allowed, deployments
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
@@ -52,7 +42,6 @@ from understudy.model.messages import (
     Hello,
     ReplicaStatus,
     Shutdown,
-    State,
     Stop,
     Stored,
     Welcome,
@@ -60,13 +49,13 @@ from understudy.model.messages import (
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen, Rhythm, RunSpec
-from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
+from understudy.model.snapshot import Assignment, Phase, Snapshot
 from understudy.model.topology import Topology
-from understudy.model.view import RunState, SliceState
 from understudy.runtime.connection import Connection
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
 from understudy.runtime.steering import Steering, Surroundings
+from understudy.runtime.watched import Watched
 from understudy.store.interface import StateStore
 
 logger = logging.getLogger(__name__)
@@ -75,7 +64,7 @@ GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
 
 
-class Manager:
+class Manager(Watched):
     """Called from one loop. Time is passed in: `clock` for intervals, `wall` for what is written down."""
 
     def __init__(
@@ -117,7 +106,7 @@ class Manager:
     # -- hearing
 
     def connect(self, hello: Hello, send: Callable[[Frozen], None]) -> None:
-        connection = Connection(hello.node, self._clock(), send, hello)
+        connection = Connection(hello.node, self._clock(), send, hello, draining=self.is_draining(hello))
         self._connections[hello.node] = connection
         self._lost.pop(hello.node, None)
         self.note("node_joined", f"{hello.node} joined", {"node": hello.node, "pid": hello.pid})
@@ -282,13 +271,6 @@ class Manager:
             "protections": self._protections.dump(),
             "steering": self._steering.dump(),
         }
-
-    def _kind(self, slice_id: SliceId) -> Kind | None:
-        return None if self._layout is None else self._layout[slice_id.operator].kind
-
-    def _views(self) -> dict[str, NodeView]:
-        now, running = self._clock(), self._phase is Phase.RUNNING
-        return {name: connection.view(now, running) for name, connection in self._connections.items()}
 
     def switch(self, slice_id: SliceId, scheme: Scheme) -> None:
         """Protects a slice in another way from now on; raises what speaks against it."""
@@ -473,96 +455,3 @@ class Manager:
 
     def events(self, after: int = 0) -> list[Event]:
         return self._store.events(after)
-
-    def report(self) -> Report:
-        store = self._store
-        began = store.fact("began_at") or self._wall()
-        sinks = {
-            sink.name: sink_report(store.receipts(sink.name), store.duplicates(sink.name), self._goal, self._rhythm)
-            for sink in self._topology.sinks
-        }
-        replicas = tuple(self._ledger.replicas.values())
-        slices = slice_reports(tuple(self._assignments.values()), replicas, self._protections.time)
-        return Report(
-            app=self._topology.name,
-            run=self.run.id,
-            epoch_s=self._topology.epoch_s,
-            epochs=min((sink.epochs for sink in sinks.values()), default=0),
-            elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
-            nodes=tuple(sorted(self._ledger.nodes)),
-            slices=slices,
-            faults=fault_reports(store.events(), began),
-            transitions=transition_reports(store.events(), began),
-            decisions=decision_reports(store.events(), began),
-            sinks=sinks,
-            costs=CostReport(
-                cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
-                peak_memory_bytes={name: node.peak_memory_bytes for name, node in self._ledger.nodes.items()},
-                bytes_published=sum(replica.bytes_published for replica in replicas),
-                bytes_shipped=sum(replica.bytes_shipped for replica in replicas),
-                schemes={name: cost.rounded() for name, cost in self._protections.costs.items()},
-            ),
-            diverged=tuple(sorted(self._diverged)),
-            failure=self._failure,
-            verdict=verdict(self._phase, sinks, slices),
-        )
-
-    def state(self) -> RunState:
-        began = self._store.fact("began_at")
-        return RunState(
-            run=self.run.id,
-            app=self._topology.name,
-            phase=self._phase,
-            elapsed_s=self._wall() - began if began else 0.0,
-            goal=self._goal,
-            delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
-            rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
-            nodes=tuple(connection.state() for connection in self._connections.values()),
-            lost=tuple(self._lost),
-            replacements=self._replacements,
-            failure=self._failure,
-            slices=self._slice_states(),
-        )
-
-    def _predicted(self, assignment: Assignment) -> dict[str, float | None]:
-        if self._layout is None or self._kind(assignment.slice) is not Kind.OPERATOR:
-            return {}
-        return self._steering.outlook(str(assignment.slice), self._layout[assignment.slice.operator])
-
-    def _slice_states(self) -> tuple[SliceState, ...]:
-        if self._layout is None:
-            return ()
-        views = self._views()
-        newest = max((r.epoch for view in views.values() for r in view.replicas), default=-1)
-        found = []
-        for assignment in self._assignments.values():
-            view = views.get(assignment.node)
-            replicas = view.replicas if view else ()
-            own = next((r for r in replicas if _is_primary(r, assignment)), None)
-            decision = self._steering.decisions.get(str(assignment.slice))
-            found.append(
-                SliceState(
-                    slice=str(assignment.slice),
-                    kind=self._layout[assignment.slice.operator].kind,
-                    scheme=assignment.scheme,
-                    protection=self._protections.reached.get(str(assignment.slice), assignment.scheme),
-                    primary=assignment.node,
-                    secondary=assignment.standby.node if assignment.standby else None,
-                    epoch=own.epoch if own else -1,
-                    lag=newest - own.epoch if own else newest + 1,
-                    objective_s=self._layout[assignment.slice.operator].recovery.objective_s,
-                    predicted_s=self._predicted(assignment),
-                    reason=decision.sentence if decision else None,
-                    state=_words(own) if own else "starting" if view else "lost",
-                )
-            )
-        return tuple(found)
-
-
-def _words(replica: ReplicaStatus) -> str:
-    recovering = replica.state is State.RUNNING and not replica.is_back
-    return "recovering" if recovering else replica.state
-
-
-def _is_primary(replica: ReplicaStatus, assignment: Assignment) -> bool:
-    return (replica.slice, replica.generation) == (str(assignment.slice), assignment.generation)

@@ -49,14 +49,28 @@ class Child:
         return ""
 
     def _signal_tree(self, number: signal.Signals) -> None:
-        try:
-            own = psutil.Process(self.process.pid)
-            tree = [own, *own.children(recursive=True)]
-        except psutil.NoSuchProcess:
-            return
-        for process in tree:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(number)
+        signal_tree(self.process.pid, number)
+
+
+def signal_tree(pid: int, number: signal.Signals) -> None:
+    """A process and everything below it."""
+    try:
+        own = psutil.Process(pid)
+        tree = [own, *own.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in tree:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+
+
+def is_connected_to(pid: int, port: int) -> bool:
+    """Whether a process of ours on this machine holds a connection to this port."""
+    try:
+        connections = psutil.Process(pid).net_connections("tcp")
+    except psutil.Error:
+        return False
+    return any(connection.raddr and connection.raddr.port == port for connection in connections)
 
 
 def spawn(name: str, module: str, arguments: list[str], output: Path, extra: Mapping[str, str]) -> Child:

@@ -27,8 +27,8 @@ class StateStore(Protocol):
         """Keeps receipts; one that is known already counts as a duplicate if the sink wrote the epoch afresh."""
         ...
 
-    def receipts(self, sink: str) -> list[Receipt]:
-        """In epoch order, one per epoch."""
+    def receipts(self, sink: str, first: int = 0) -> list[Receipt]:
+        """In epoch order, one per epoch, from an epoch on."""
         ...
 
     def duplicates(self, sink: str) -> int: ...

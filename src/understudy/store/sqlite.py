@@ -70,9 +70,11 @@ class SqliteStore:
                 rows,
             )
 
-    def receipts(self, sink: str) -> list[Receipt]:
+    def receipts(self, sink: str, first: int = 0) -> list[Receipt]:
         rows = self._database.execute(
-            "SELECT sink, epoch, rows, digest, at, fresh, lost FROM receipts WHERE sink = ? ORDER BY epoch", (sink,)
+            "SELECT sink, epoch, rows, digest, at, fresh, lost FROM receipts WHERE sink = ? AND epoch >= ?"
+            " ORDER BY epoch",
+            (sink, first),
         )
         names = ("sink", "epoch", "rows", "digest", "at", "fresh")
         return [Receipt(**dict(zip(names, row[:-1], strict=True)), lost=json.loads(row[-1])) for row in rows]

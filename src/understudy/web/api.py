@@ -10,23 +10,35 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, WebSocket, WebSocketDisconnect
-from pydantic import BaseModel, ValidationError
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, WebSocket, WebSocketDisconnect
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel, Field, ValidationError
 
 from understudy.control.report import Report
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.messages import Failure, Hello, from_node
 from understudy.model.names import SliceId
+from understudy.model.page import Plan
 from understudy.model.recovery import Scheme, member
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
 from understudy.runtime.manager import Manager
+from understudy.web.access import commanding, reading
+from understudy.web.commands import Hands, LocalHands, NodeCommands, node_router
+from understudy.web.health import health_router
+from understudy.web.hub import Hub
+from understudy.web.metrics import register
+from understudy.web.pulse import Pulse
+from understudy.web.views import add_views
 
 logger = logging.getLogger(__name__)
 
 TICK_S = 0.05
 _POLICY_VIOLATION = 1008
+MAX_NUMBER = 2**63 - 1
+"""SQLite's largest integer."""
+UNAUTHORISED: dict[int | str, dict[str, Any]] = {401: {"description": "no token, or a wrong one"}}
 
 
 class FaultNote(BaseModel):
@@ -34,7 +46,7 @@ class FaultNote(BaseModel):
 
     spec: str
     target: str
-    at: float
+    at: float = Field(allow_inf_nan=False)
 
 
 class Switch(BaseModel):
@@ -44,16 +56,28 @@ class Switch(BaseModel):
     scheme: str
 
 
-def make_app(manager: Manager, token: str) -> FastAPI:
+def make_app(manager: Manager, token: str, hands: Hands | None = None) -> FastAPI:
+    registry = CollectorRegistry()
+    pulse = Pulse(registry)
+    hub = Hub(manager, registry)
+    faults = NodeCommands(manager, hands or LocalHands(manager.nodes_directory))
+    register(hub, registry)
+
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        loop = asyncio.create_task(_tick_forever(manager))
+        loops = [asyncio.create_task(_tick_forever(manager, pulse)), asyncio.create_task(hub.refresh_forever())]
         yield
-        loop.cancel()
+        faults.close()
+        for loop in loops:
+            loop.cancel()
 
     app = FastAPI(title="understudy", version="1", lifespan=lifespan)
-    app.include_router(_questions(manager))
+    app.state.hub = hub
+    app.include_router(_questions(manager), dependencies=[Depends(reading(token))], responses=UNAUTHORISED)
     app.include_router(_commands(manager, token))
+    app.include_router(node_router(faults, token))
+    app.include_router(health_router(hub, pulse))
+    add_views(app, hub, registry, token)
 
     @app.websocket("/nodes")
     async def nodes(socket: WebSocket) -> None:
@@ -71,32 +95,28 @@ def _questions(manager: Manager) -> APIRouter:
         return manager.state()
 
     @router.get("/api/v1/events")
-    async def events(after: int = 0) -> list[Event]:
+    async def events(after: Annotated[int, Query(ge=0, le=MAX_NUMBER)] = 0) -> list[Event]:
         return manager.events(after)
 
     @router.get("/api/v1/report")
     async def report() -> Report:
         return manager.report()
 
-    @router.get("/health/live")
-    async def live() -> dict[str, bool]:
-        return {"live": True}
+    @router.get("/api/v1/plan")
+    async def plan() -> Plan:
+        return manager.plan()
 
     return router
 
 
 def _commands(manager: Manager, token: str) -> APIRouter:
-    def authorised(authorization: Annotated[str, Header()] = "") -> None:
-        if not secrets.compare_digest(authorization, f"Bearer {token}"):
-            raise HTTPException(401, "this command needs the token in the home directory's file 'token'")
-
-    router = APIRouter(dependencies=[Depends(authorised)])
+    router = APIRouter(dependencies=[Depends(commanding(token))], responses=UNAUTHORISED)
 
     @router.post("/api/v1/faults")
     async def fault(note: FaultNote) -> dict[str, int]:
         return {"number": manager.note("fault", f"fault injected: {note.spec}", note.model_dump())}
 
-    @router.post("/api/v1/switch")
+    @router.post("/api/v1/switch", responses={409: {"description": "it cannot be protected like that"}})
     async def switch(wanted: Switch) -> Switch:
         try:
             manager.switch(SliceId.parse(wanted.slice), Scheme(member(Scheme, wanted.scheme, "scheme")))
@@ -117,8 +137,9 @@ def _commands(manager: Manager, token: str) -> APIRouter:
     return router
 
 
-async def _tick_forever(manager: Manager) -> None:
+async def _tick_forever(manager: Manager, pulse: Pulse) -> None:
     while True:
+        pulse.begin()
         try:
             manager.tick()
         except (OSError, sqlite3.OperationalError) as error:
@@ -132,6 +153,7 @@ async def _tick_forever(manager: Manager) -> None:
             )
         except Exception:
             logger.exception("a tick failed; the next one starts from what is there")
+        pulse.end()
         await asyncio.sleep(TICK_S)
 
 

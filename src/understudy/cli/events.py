@@ -1,0 +1,68 @@
+"""`understudy events`: what happened, and what led to what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.remote import HOME, JSON, TOKEN, URL, find
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from understudy.model.event import Event
+
+EVERY_S = 0.5
+BAD = frozenset({"fault", "node_lost", "diverged", "failed", "unprotected"})
+GOOD = frozenset({"recovered", "promoted", "finished", "transition"})
+
+
+def events(
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what comes, until the run is over.")
+    ] = False,
+    after: Annotated[int, typer.Option(min=0, help="Only events with a higher number.")] = 0,
+    home: HOME = None,
+    url: URL = None,
+    token_file: TOKEN = None,
+    as_json: JSON = False,
+) -> None:
+    """List the events of a run; with --json, one object a line."""
+    import time
+
+    from pydantic import TypeAdapter
+    from rich.console import Console
+
+    from understudy.model.event import Event
+
+    several = TypeAdapter(list[Event])
+    remote = find(home, url, token_file)
+    console = Console()
+    began: float | None = None
+    try:
+        while True:
+            for event in several.validate_json(remote.get("/api/v1/events", after=after)):
+                after, began = event.number, event.at if began is None else began
+                if as_json:
+                    print(event.model_dump_json(), flush=True)
+                else:
+                    console.print(line(event, began), soft_wrap=True)
+                if follow and event.kind in ("finished", "failed"):
+                    return
+            if not follow:
+                return
+            time.sleep(EVERY_S)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def line(event: Event, began: float) -> Text:
+    from rich.text import Text
+
+    colour = "red" if event.kind in BAD else "green" if event.kind in GOOD else ""
+    cause = f"  (because of {event.cause})" if event.cause is not None else ""
+    text = Text(f"{event.number:>5}  {event.at - began:8.2f} s  ")
+    text.append(f"{event.kind:<12}", colour)
+    text.append(f" {event.text}")
+    return text.append(cause, "dim")

@@ -1,0 +1,68 @@
+"""`understudy kill`, `freeze` and `drain`: what happens to a node, on purpose."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from understudy.cli.remote import HOME, JSON, TOKEN, URL, Remote, complete_nodes, find
+
+NODE = Annotated[
+    str, typer.Argument(metavar="NODE", help="Like node-2.", show_default=False, autocompletion=complete_nodes)
+]
+YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def kill(
+    node: NODE, yes: YES = False, home: HOME = None, url: URL = None, token_file: TOKEN = None, as_json: JSON = False
+) -> None:
+    """Kill a node as a power cut would (needs a run with --allow-faults)."""
+    remote = find(home, url, token_file)
+    _confirm(f"kill {node} and everything it hosts?", yes)
+    _do(remote, node, "kill", {}, as_json, f"{node} is killed; 'understudy events --follow' shows what follows")
+
+
+def freeze(
+    node: NODE,
+    for_: Annotated[str, typer.Option("--for", help="How long, like 3s.")] = "3s",
+    yes: YES = False,
+    home: HOME = None,
+    url: URL = None,
+    token_file: TOKEN = None,
+    as_json: JSON = False,
+) -> None:
+    """Freeze a node for a while, then let it go on (needs a run with --allow-faults)."""
+    from understudy.model.topology import seconds
+
+    length = seconds(for_)
+    remote = find(home, url, token_file)
+    _confirm(f"freeze {node} for {length:g} s?", yes)
+    _do(remote, node, "freeze", {"seconds": length}, as_json, f"{node} is frozen for {length:g} s")
+
+
+def drain(
+    node: NODE,
+    undo: Annotated[bool, typer.Option("--undo", help="Let the node take slices again.")] = False,
+    home: HOME = None,
+    url: URL = None,
+    token_file: TOKEN = None,
+    as_json: JSON = False,
+) -> None:
+    """Move a node's slices away, one at a time (needs a run with --allow-faults)."""
+    done = f"{node} takes slices again" if undo else f"{node} is being drained; 'understudy status' shows when it is"
+    _do(find(home, url, token_file), node, "drain", {"undo": undo}, as_json, done)
+
+
+def _confirm(question: str, yes: bool) -> None:
+    """Asks a person; a script has to say --yes."""
+    if not yes:
+        typer.confirm(question, abort=True)
+
+
+def _do(remote: Remote, node: str, verb: str, body: dict[str, Any], as_json: bool, done: str) -> None:
+    from urllib.parse import quote
+
+    answer = remote.post(f"/api/v1/nodes/{quote(node, safe='')}/{verb}", body)
+    print(json.dumps(answer) if as_json else done)

@@ -1,0 +1,61 @@
+"""What the state of a slice means, in one word and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from understudy.model.messages import ReplicaStatus, State
+from understudy.model.page import Health, SliceLook
+from understudy.model.recovery import Scheme
+from understudy.model.switches import rank
+from understudy.model.view import NodeState, RunState, SliceState
+
+
+def looks(state: RunState, slices: Sequence[SliceState], worked: Collection[str]) -> tuple[SliceLook, ...]:
+    """Every slice with its health and the counters of its primary; `worked` are those that were at work before."""
+    nodes = {node.name: node for node in state.nodes}
+    return tuple(_look(entry, nodes, entry.slice in worked) for entry in slices)
+
+
+def _look(entry: SliceState, nodes: Mapping[str, NodeState], worked: bool) -> SliceLook:
+    replica = _primary(entry, nodes)
+    health, why = judge(entry, replica, nodes.get(entry.primary), worked)
+    counters = replica or ReplicaStatus(slice=entry.slice, generation=0)
+    return SliceLook(
+        **entry.model_dump(),
+        health=health,
+        why=why,
+        rows_in=counters.rows_in,
+        rows_out=counters.rows_out,
+        state_bytes=counters.state_bytes,
+        bytes_published=counters.bytes_published,
+        bytes_shipped=counters.bytes_shipped,
+    )
+
+
+def _primary(entry: SliceState, nodes: Mapping[str, NodeState]) -> ReplicaStatus | None:
+    node = nodes.get(entry.primary)
+    own = [replica for replica in node.replicas if replica.slice == entry.slice] if node else []
+    return max(own, key=lambda replica: (replica.lead, replica.generation), default=None)
+
+
+def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | None, worked: bool) -> tuple[Health, str]:
+    """The worst that is true of a slice decides."""
+    if entry.state == Health.TENTATIVE:
+        return Health.TENTATIVE, "its output is provisional and will be corrected"
+    if node is None or not node.connected:
+        return Health.DOWN, f"{entry.primary or 'its node'} is gone"
+    if replica is None or replica.state is State.STARTING:
+        again = worked or (replica is not None and replica.generation > 1)
+        return (Health.DOWN, f"comes back on {entry.primary}") if again else (Health.STARTING, "starts")
+    if replica.state is State.FAILED:
+        return Health.DOWN, replica.failure.what if replica.failure else "its replica failed"
+    if replica.generation > 1 and not replica.steps.done:
+        return Health.CATCHING_UP, f"replays on {entry.primary} what it had done before"
+    if _rank(entry.protection) < _rank(entry.scheme):
+        return Health.DEGRADED, f"works, but has {entry.protection} where {entry.scheme} is wanted"
+    return Health.HEALTHY, f"works on {entry.primary}"
+
+
+def _rank(scheme: str) -> int:
+    return rank(Scheme(scheme)) if scheme in set(Scheme) else -1

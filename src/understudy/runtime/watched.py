@@ -1,0 +1,225 @@
+"""What the manager tells those who look, beside its state: the plan, deliveries, and which nodes are draining."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from understudy.control.graph import plan_of
+from understudy.control.report import (
+    CostReport,
+    Report,
+    decision_reports,
+    fault_reports,
+    sink_report,
+    slice_reports,
+    transition_reports,
+    verdict,
+)
+from understudy.errors import InvalidInput
+from understudy.model.event import Event
+from understudy.model.layout import Kind, Layout
+from understudy.model.messages import Failure, Hello, Receipt, ReplicaStatus, State
+from understudy.model.names import SliceId
+from understudy.model.page import Plan, Prediction
+from understudy.model.run import Rhythm, RunSpec
+from understudy.model.snapshot import Assignment, NodeView, Phase
+from understudy.model.topology import Topology
+from understudy.model.view import RunState, SliceState
+from understudy.runtime.connection import Connection
+from understudy.runtime.ledger import Ledger
+from understudy.runtime.protections import Protections
+from understudy.runtime.steering import Steering
+from understudy.store.interface import StateStore
+
+
+class Watched(ABC):
+    """Reads what the manager keeps; the dashboard, metrics and commands need nothing else of it."""
+
+    run: RunSpec
+    _home: Path
+    _topology: Topology
+    _layout: Layout | None
+    _store: StateStore
+    _rhythm: Rhythm | None
+    _clock: Callable[[], float]
+    _wall: Callable[[], float]
+    _phase: Phase
+    _goal: int | None
+    _failure: Failure | None
+    _lost: dict[str, int]
+    _replacements: int
+    _diverged: set[str]
+    _assignments: dict[SliceId, Assignment]
+    _ledger: Ledger
+    _protections: Protections
+    _steering: Steering
+    _connections: dict[str, Connection]
+
+    @abstractmethod
+    def events(self, after: int = 0) -> list[Event]: ...
+
+    @abstractmethod
+    def note(self, kind: str, text: str, fields: dict[str, Any], cause: int | None = None) -> int: ...
+
+    @property
+    def nodes_directory(self) -> Path:
+        return self._home / "nodes"
+
+    def now(self) -> float:
+        return self._wall()
+
+    def plan(self) -> Plan:
+        return plan_of(self._topology, self._layout).model_copy(update={"slices": self.state().slices})
+
+    def source_names(self) -> frozenset[str]:
+        return frozenset(source.name for source in self._topology.sources)
+
+    def predictions(self) -> tuple[Prediction, ...]:
+        """How long each scheme would take to bring a slice back, and what the controller made of it."""
+        return tuple(
+            Prediction(
+                slice=one.slice,
+                predicted={scheme: seconds for scheme, seconds in one.predicted_s.items() if seconds is not None},
+                objective=one.objective_s,
+                reason=one.reason or "",
+            )
+            for one in self.state().slices
+            if one.predicted_s
+        )
+
+    def deliveries(self, first: Mapping[str, int]) -> list[Receipt]:
+        """Receipts of every sink from an epoch on."""
+        sinks = [sink.name for sink in self._topology.sinks]
+        return [receipt for sink in sinks for receipt in self._store.receipts(sink, first.get(sink, 0))]
+
+    def latency(self, receipt: Receipt) -> float | None:
+        """From the moment the epoch was due to its delivery; a fast run has no such moments."""
+        rhythm = self._rhythm
+        if rhythm is None or rhythm.fast or receipt.epoch < rhythm.epoch:
+            return None
+        return max(0.0, receipt.at - rhythm.due(receipt.epoch))
+
+    def report(self) -> Report:
+        store = self._store
+        began = store.fact("began_at") or self._wall()
+        sinks = {
+            sink.name: sink_report(store.receipts(sink.name), store.duplicates(sink.name), self._goal, self._rhythm)
+            for sink in self._topology.sinks
+        }
+        replicas = tuple(self._ledger.replicas.values())
+        slices = slice_reports(tuple(self._assignments.values()), replicas, self._protections.time)
+        return Report(
+            app=self._topology.name,
+            run=self.run.id,
+            epoch_s=self._topology.epoch_s,
+            epochs=min((sink.epochs for sink in sinks.values()), default=0),
+            elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
+            nodes=tuple(sorted(self._ledger.nodes)),
+            slices=slices,
+            faults=fault_reports(store.events(), began),
+            transitions=transition_reports(store.events(), began),
+            decisions=decision_reports(store.events(), began),
+            sinks=sinks,
+            costs=CostReport(
+                cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
+                peak_memory_bytes={name: node.peak_memory_bytes for name, node in self._ledger.nodes.items()},
+                bytes_published=sum(replica.bytes_published for replica in replicas),
+                bytes_shipped=sum(replica.bytes_shipped for replica in replicas),
+                schemes={name: cost.rounded() for name, cost in self._protections.costs.items()},
+            ),
+            diverged=tuple(sorted(self._diverged)),
+            failure=self._failure,
+            verdict=verdict(self._phase, sinks, slices),
+        )
+
+    def state(self) -> RunState:
+        began = self._store.fact("began_at")
+        return RunState(
+            run=self.run.id,
+            app=self._topology.name,
+            phase=self._phase,
+            elapsed_s=self._wall() - began if began else 0.0,
+            goal=self._goal,
+            delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
+            rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
+            nodes=tuple(connection.state(self._clock()) for connection in self._connections.values()),
+            lost=tuple(self._lost),
+            replacements=self._replacements,
+            failure=self._failure,
+            slices=self._slice_states(),
+        )
+
+    def _predicted(self, assignment: Assignment) -> dict[str, float | None]:
+        if self._layout is None or self._kind(assignment.slice) is not Kind.OPERATOR:
+            return {}
+        return self._steering.outlook(str(assignment.slice), self._layout[assignment.slice.operator])
+
+    def _slice_states(self) -> tuple[SliceState, ...]:
+        if self._layout is None:
+            return ()
+        views = self._views()
+        newest = max((r.epoch for view in views.values() for r in view.replicas), default=-1)
+        found = []
+        for assignment in self._assignments.values():
+            view = views.get(assignment.node)
+            replicas = view.replicas if view else ()
+            own = next((r for r in replicas if _is_primary(r, assignment)), None)
+            decision = self._steering.decisions.get(str(assignment.slice))
+            found.append(
+                SliceState(
+                    slice=str(assignment.slice),
+                    kind=self._layout[assignment.slice.operator].kind,
+                    scheme=assignment.scheme,
+                    protection=self._protections.reached.get(str(assignment.slice), assignment.scheme),
+                    primary=assignment.node,
+                    secondary=assignment.standby.node if assignment.standby else None,
+                    epoch=own.epoch if own else -1,
+                    lag=newest - own.epoch if own else newest + 1,
+                    objective_s=self._layout[assignment.slice.operator].recovery.objective_s,
+                    predicted_s=self._predicted(assignment),
+                    reason=decision.sentence if decision else None,
+                    state=_words(own) if own else "starting" if view else "lost",
+                )
+            )
+        return tuple(found)
+
+    def _kind(self, slice_id: SliceId) -> Kind | None:
+        return None if self._layout is None else self._layout[slice_id.operator].kind
+
+    def _views(self) -> dict[str, NodeView]:
+        now, running = self._clock(), self._phase is Phase.RUNNING
+        return {name: connection.view(now, running) for name, connection in self._connections.items()}
+
+    # -- draining
+
+    def drain(self, node: str, undo: bool = False) -> int:
+        """Marks a node: nothing new comes to it, and what it hosts moves away."""
+        connection = self._connections.get(node)
+        if connection is None or connection.hello is None:
+            raise InvalidInput(
+                f"there is no node {node}",
+                why=f"the nodes of this run are {', '.join(sorted(self._connections)) or 'none'}",
+                fix="name one of them",
+            )
+        kept: dict[str, int] = self._store.fact("draining") or {}
+        kept = {name: pid for name, pid in kept.items() if name != node}
+        self._store.keep({"draining": kept if undo else kept | {node: connection.hello.pid}})
+        connection.draining = not undo
+        text = f"{node} takes slices again" if undo else f"{node} is being drained"
+        return self.note("drain", text, {"node": node, "undo": undo})
+
+    def is_draining(self, hello: Hello) -> bool:
+        """By process: a node that was started anew under its old name may work again."""
+        return bool((self._store.fact("draining") or {}).get(hello.node) == hello.pid)
+
+
+def _words(replica: ReplicaStatus) -> str:
+    recovering = replica.state is State.RUNNING and not replica.is_back
+    return "recovering" if recovering else replica.state
+
+
+def _is_primary(replica: ReplicaStatus, assignment: Assignment) -> bool:
+    return (replica.slice, replica.generation) == (str(assignment.slice), assignment.generation)

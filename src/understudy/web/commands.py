@@ -1,0 +1,166 @@
+"""Faults on demand: kill, freeze and drain a node. Only for runs that allow it, and only with the token."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Body, Depends, HTTPException, Request
+from pydantic import BaseModel, Field
+
+from understudy.errors import InvalidInput
+from understudy.model.view import NodeState
+from understudy.runtime.processes import is_connected_to, signal_tree
+from understudy.runtime.watched import Watched
+from understudy.web.access import commanding
+
+LONGEST_FREEZE_S = 600.0
+
+
+class Hands(Protocol):
+    """What touches processes; tests have others."""
+
+    def reaches(self, node: NodeState, port: int) -> bool: ...
+
+    def kill(self, node: NodeState) -> None: ...
+
+    def freeze(self, node: NodeState) -> None: ...
+
+    def thaw(self, node: NodeState) -> None: ...
+
+
+class LocalHands:
+    """Signals processes of this machine. A process id alone proves nothing: a node elsewhere may have the same."""
+
+    def __init__(self, nodes: Path) -> None:
+        self._nodes = nodes
+
+    def reaches(self, node: NodeState, port: int) -> bool:
+        return node.pid > 0 and is_connected_to(node.pid, port)
+
+    def kill(self, node: NodeState) -> None:
+        signal_tree(node.pid, signal.SIGKILL)
+        # A machine that dies takes its local disk along.
+        shutil.rmtree(self._nodes / node.name, ignore_errors=True)
+
+    def freeze(self, node: NodeState) -> None:
+        signal_tree(node.pid, signal.SIGSTOP)
+
+    def thaw(self, node: NodeState) -> None:
+        signal_tree(node.pid, signal.SIGCONT)
+
+
+class Caused(BaseModel):
+    """The number of the event under which it was written down; what follows has it as its cause."""
+
+    number: int
+
+
+class Freeze(BaseModel):
+    seconds: float = Field(3.0, gt=0, le=LONGEST_FREEZE_S, allow_inf_nan=False)
+
+
+class Drain(BaseModel):
+    undo: bool = False
+
+
+REFUSED: dict[int | str, dict[str, Any]] = {
+    401: {"description": "no token, or a wrong one"},
+    403: {"description": "the run was not started with --allow-faults"},
+    404: {"description": "there is no such node"},
+    409: {"description": "the node is not connected, or not on this machine"},
+}
+
+
+class NodeCommands:
+    def __init__(self, manager: Watched, hands: Hands) -> None:
+        self._manager, self._hands = manager, hands
+        self._frozen: dict[str, tuple[NodeState, asyncio.TimerHandle]] = {}
+
+    async def kill(self, name: str, port: int) -> Caused:
+        node = self._reach(name, port)
+        number = self._note(f"kill:{name}@{self._elapsed()}", name)
+        await asyncio.to_thread(self._hands.kill, node)
+        return Caused(number=number)
+
+    async def freeze(self, name: str, seconds: float, port: int) -> Caused:
+        node = self._reach(name, port)
+        number = self._note(f"freeze:{name}@{self._elapsed()}+{seconds:g}s", name)
+        before = self._frozen.pop(name, None)
+        if before is not None:
+            before[1].cancel()
+        await asyncio.to_thread(self._hands.freeze, node)
+        later = asyncio.get_running_loop().call_later(seconds, self._thaw, name)
+        self._frozen[name] = (node, later)
+        return Caused(number=number)
+
+    def drain(self, name: str, undo: bool) -> Caused:
+        self._find(name)
+        try:
+            return Caused(number=self._manager.drain(name, undo))
+        except InvalidInput as error:
+            raise HTTPException(409, error.what) from None
+
+    def close(self) -> None:
+        """Nobody stays frozen because the manager ended."""
+        for name in tuple(self._frozen):
+            self._thaw(name)
+
+    def _thaw(self, name: str) -> None:
+        found = self._frozen.pop(name, None)
+        if found is not None:
+            found[1].cancel()
+            self._hands.thaw(found[0])
+
+    def _find(self, name: str) -> NodeState:
+        if not self._manager.run.allow_faults:
+            raise HTTPException(403, "this run does not allow faults; start it with 'understudy run --allow-faults'")
+        nodes = self._manager.state().nodes
+        for node in nodes:
+            if node.name == name:
+                return node
+        raise HTTPException(404, f"there is no node {name}; there are {', '.join(n.name for n in nodes) or 'none'}")
+
+    def _reach(self, name: str, port: int) -> NodeState:
+        node = self._find(name)
+        if not node.connected or not self._hands.reaches(node, port):
+            raise HTTPException(409, f"{name} is not a process of this machine that is connected to this manager")
+        return node
+
+    def _note(self, spec: str, target: str) -> int:
+        fields = {"spec": spec, "target": target, "at": self._manager.now()}
+        return self._manager.note("fault", f"fault injected: {spec}", fields)
+
+    def _elapsed(self) -> str:
+        return f"{self._manager.state().elapsed_s:.1f}s"
+
+
+def node_router(commands: NodeCommands, token: str) -> APIRouter:
+    router = APIRouter(
+        prefix="/api/v1/nodes", tags=["faults"], dependencies=[Depends(commanding(token))], responses=REFUSED
+    )
+
+    @router.post("/{node}/kill")
+    async def kill(node: str, request: Request) -> Caused:
+        """Ends a node as a power cut would: its processes and its local disk, at once."""
+        return await commands.kill(node, _port(request))
+
+    @router.post("/{node}/freeze")
+    async def freeze(node: str, request: Request, body: Annotated[Freeze, Body()]) -> Caused:
+        """Stops a node's processes for a while, then lets them go on."""
+        return await commands.freeze(node, body.seconds, _port(request))
+
+    @router.post("/{node}/drain")
+    async def drain(node: str, body: Annotated[Drain, Body()]) -> Caused:
+        """Moves a node's slices away, one at a time, and gives it no new ones."""
+        return commands.drain(node, body.undo)
+
+    return router
+
+
+def _port(request: Request) -> int:
+    server = request.scope.get("server")
+    return int(server[1]) if server and server[1] else 0

@@ -1,0 +1,232 @@
+"""One look at the manager per refresh, shared by every page, `/metrics` and the API."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Histogram
+
+from understudy.control.health import looks
+from understudy.control.recoveries import KINDS, past_recoveries
+from understudy.control.sampling import Counters, cores, count, rows_per_s
+from understudy.control.spending import cost_lines
+from understudy.model.event import Event
+from understudy.model.page import Frame, Health, NodeLook, PastRecovery, ReplicaLook, Sample, View
+from understudy.model.view import NodeState, RunState
+from understudy.runtime.watched import Watched
+
+logger = logging.getLogger(__name__)
+
+REFRESH_S = 0.5
+WINDOW_S = 5.0
+"""Rates are means over so long: a single refresh is shorter than most epochs."""
+MAX_EVENTS = 500
+MAX_STORY = 500
+MAX_SAMPLES = 1200
+MAX_QUEUED = 20
+_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 60.0)
+
+
+class Hub:
+    """Called from the manager's loop. Everything it remembers is bounded; the store has the rest."""
+
+    def __init__(self, manager: Watched, registry: CollectorRegistry) -> None:
+        self._manager = manager
+        self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
+        self._story: deque[Event] = deque(maxlen=MAX_STORY)
+        self._samples: deque[Sample] = deque(maxlen=MAX_SAMPLES)
+        self._counters: deque[Counters] = deque()
+        self._seen = 0
+        self._delivered: dict[str, int] = {}
+        self._worked: set[str] = set()
+        self._pages: set[asyncio.Queue[str]] = set()
+        self._view: View | None = None
+        self.recoveries: tuple[PastRecovery, ...] = ()
+        self.kinds: Counter[str] = Counter()
+        self._recovery_s = Histogram(
+            "understudy_recovery_duration_seconds",
+            "Time from a fault, or from its detection where no fault was injected, to the first new epoch of a slice.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._latency_s = Histogram(
+            "understudy_delivery_latency_seconds",
+            "Time from the moment an epoch was due to its delivery by a sink.",
+            ["sink"],
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    @property
+    def pages(self) -> int:
+        return len(self._pages)
+
+    def view(self) -> View:
+        """The last look. Only the loop looks again: what is new must reach every page."""
+        return self._view if self._view is not None else self.refresh().view
+
+    def refresh(self) -> Frame:
+        """Looks, and answers what is new since the last look."""
+        now = self._manager.now()
+        state = self._manager.state()
+        fresh = self._hear()
+        before = self._remember(count(state, now, self._manager.source_names()))
+        latency = self._latency()
+        sample = Sample(
+            at=now,
+            rows_per_s=round(rows_per_s(self._counters), 1),
+            latency_s=latency,
+            epoch=state.epoch,
+            cores=round(sum(cores(before, self._counters[-1], node.name) for node in state.nodes), 3),
+            memory_bytes=sum(node.memory_bytes for node in state.nodes),
+        )
+        self._samples.append(sample)
+        self._view = self._look(state, sample, before)
+        told = any(event.kind in KINDS for event in fresh)
+        if told:
+            self._tell_recoveries()
+        return Frame(
+            kind="news",
+            view=self._view,
+            events=tuple(fresh[-MAX_EVENTS:]),
+            samples=(sample,),
+            recoveries=self.recoveries if told else None,
+            # The layout becomes known when the run begins.
+            plan=self._manager.plan() if any(event.kind == "running" for event in fresh) else None,
+        )
+
+    def everything(self) -> Frame:
+        """For a page that has just been opened."""
+        return Frame(
+            kind="everything",
+            view=self.view(),
+            events=tuple(self._events),
+            samples=tuple(self._samples),
+            recoveries=self.recoveries,
+            plan=self._manager.plan(),
+        )
+
+    def _hear(self) -> list[Event]:
+        fresh = self._manager.events(self._seen)
+        for event in fresh:
+            self._seen = max(self._seen, event.number)
+            self.kinds[event.kind] += 1
+            self._events.append(event)
+            if event.kind in KINDS:
+                self._story.append(event)
+            if event.kind == "assigned" and event.fields.get("generation", 1) > 1:
+                # It worked before, even if that was before this manager started.
+                self._worked.add(event.fields["slice"])
+        return fresh
+
+    def _tell_recoveries(self) -> None:
+        known = {recovery.number for recovery in self.recoveries}
+        self.recoveries = past_recoveries(tuple(self._story))
+        for recovery in self.recoveries:
+            if recovery.number not in known:
+                self._recovery_s.observe(recovery.total_s)
+
+    def _remember(self, counters: Counters) -> Counters:
+        """Keeps a short window of counters and answers its beginning."""
+        self._counters.append(counters)
+        while len(self._counters) > 2 and counters.at - self._counters[1].at >= WINDOW_S:
+            self._counters.popleft()
+        return self._counters[0]
+
+    def _latency(self) -> float | None:
+        """The longest of the epochs delivered since the last look."""
+        longest: float | None = None
+        for receipt in self._manager.deliveries(self._delivered):
+            self._delivered[receipt.sink] = max(receipt.epoch + 1, self._delivered.get(receipt.sink, 0))
+            latency = self._manager.latency(receipt)
+            if latency is not None:
+                self._latency_s.labels(receipt.sink).observe(latency)
+                longest = max(longest or 0.0, latency)
+        return None if longest is None else round(longest, 3)
+
+    def _look(self, state: RunState, sample: Sample, before: Counters) -> View:
+        latency = next((s.latency_s for s in reversed(self._samples) if s.latency_s is not None), None)
+        nodes = sorted(state.nodes, key=lambda node: (node.domain, node.name))
+        slices = looks(state, state.slices, self._worked)
+        self._worked |= {entry.slice for entry in slices if entry.health is Health.HEALTHY}
+        return View(
+            at=sample.at,
+            run=state.run,
+            app=state.app,
+            phase=state.phase,
+            elapsed_s=round(state.elapsed_s, 2),
+            epoch=state.epoch,
+            goal=state.goal,
+            delivered=state.delivered,
+            rows_per_s=sample.rows_per_s,
+            latency_s=latency,
+            nodes=tuple(_node(node, cores(before, self._counters[-1], node.name)) for node in nodes),
+            slices=slices,
+            lost=state.lost,
+            costs=cost_lines(state.nodes),
+            predictions=self._manager.predictions(),
+            failure=state.failure,
+            allow_faults=self._manager.run.allow_faults,
+        )
+
+    # -- pages
+
+    async def refresh_forever(self, pause: Callable[[], float] = lambda: REFRESH_S) -> None:
+        while True:
+            try:
+                frame = self.refresh()
+                if self._pages:
+                    self._publish(frame.model_dump_json())
+            except Exception:
+                logger.exception("a refresh of the dashboard failed")
+            await asyncio.sleep(pause())
+
+    def _publish(self, text: str) -> None:
+        for queue in tuple(self._pages):
+            try:
+                queue.put_nowait(text)
+            except asyncio.QueueFull:
+                # A page that does not read is let go; when it comes back it is told everything.
+                self.dismiss(queue)
+
+    def join(self) -> asyncio.Queue[str]:
+        queue: asyncio.Queue[str] = asyncio.Queue(MAX_QUEUED)
+        queue.put_nowait(self.everything().model_dump_json())
+        self._pages.add(queue)
+        return queue
+
+    def dismiss(self, queue: asyncio.Queue[str]) -> None:
+        """Ends a page's connection: what it has not read is dropped, and the last word is empty."""
+        self.leave(queue)
+        while not queue.empty():
+            queue.get_nowait()
+        queue.put_nowait("")
+
+    def dismiss_all(self) -> None:
+        for queue in tuple(self._pages):
+            self.dismiss(queue)
+
+    def leave(self, queue: asyncio.Queue[str]) -> None:
+        self._pages.discard(queue)
+
+
+def _node(node: NodeState, used: float) -> NodeLook:
+    return NodeLook(
+        name=node.name,
+        domain=node.domain,
+        connected=node.connected,
+        ready=node.ready,
+        draining=node.draining,
+        drained=node.draining and not node.replicas,
+        silent_s=round(node.silent_s, 3),
+        cores=round(used, 3),
+        cpu_s=node.cpu_s,
+        memory_bytes=node.memory_bytes,
+        replicas=tuple(
+            ReplicaLook(slice=r.slice, lead=r.lead, state=r.state, epoch=r.epoch)
+            for r in sorted(node.replicas, key=lambda r: r.slice)
+        ),
+    )

@@ -1,0 +1,95 @@
+"""A real run with Spark, watched and broken through its page.
+
+With UNDERSTUDY_IMAGES=docs/img the pictures of the README are taken on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from understudy.cli.remote import Remote
+from understudy.runtime.home import Home
+
+pytestmark = [pytest.mark.browser, pytest.mark.spark]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "wordcount.py"
+START_MS = 120_000
+BACK_MS = 60_000
+LENGTH_S = 240
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "home"
+    command = [sys.executable, "-m", "understudy", "run", str(EXAMPLE), "--nodes", "3", "--for", f"{LENGTH_S}s"]
+    options = ["--port", "0", "--home", str(place), "--allow-faults", "--set", "rate=200"]
+    with (tmp_path / "output").open("wb") as output:
+        run = subprocess.Popen([*command, *options], stderr=output, stdout=output)
+        try:
+            while not answers(place):
+                assert run.poll() is None, (tmp_path / "output").read_text()
+            yield place
+        finally:
+            run.send_signal(signal.SIGINT)
+            run.wait(60)
+
+
+def answers(home: Path) -> bool:
+    url = Home(home).address()
+    return url is not None and Remote(url, "").answers()
+
+
+def shoot(page: Page, name: str) -> None:
+    folder = os.environ.get("UNDERSTUDY_IMAGES")
+    if folder:
+        page.screenshot(path=Path(folder) / f"dashboard-{name}.png")
+
+
+def view(page: Page, name: str) -> None:
+    page.locator("nav a", has_text=name).click()
+
+
+def test_a_node_of_a_real_run_is_killed_from_the_page(browser: Browser, home: Path) -> None:
+    page = browser.new_page(viewport={"width": 1366, "height": 768}, color_scheme="light")
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    url = json.loads((home / "address").read_text())["url"]
+    page.goto(f"{url}/#token={(home / 'token').read_text()}", timeout=START_MS)
+    healthy = page.locator("[data-slice][data-health=healthy]")
+    expect(healthy).to_have_count(6, timeout=START_MS)
+    # Some epochs, so that there is something to replay.
+    expect(page.locator('[data-slice="out[0]"]')).to_contain_text("epoch 1", timeout=BACK_MS)
+    shoot(page, "topology")
+    view(page, "Nodes")
+    victims = page.locator("[data-node=node-2] .chip.primary").all_text_contents()
+    shoot(page, "nodes")
+    view(page, "Try it")
+    page.locator('[data-try="node-2"] [data-verb=kill]').click()
+    page.locator("#do-it").click()
+    view(page, "Topology")
+    expect(page.locator(f'[data-slice="{victims[0]}"]')).to_have_attribute("data-health", "down", timeout=BACK_MS)
+    shoot(page, "down")
+    expect(healthy).to_have_count(6, timeout=BACK_MS)
+    view(page, "Timeline")
+    expect(page.locator("[data-kind=recovered]")).to_have_count(len(victims), timeout=BACK_MS)
+    expect(page.locator("[data-kind=fault]")).to_contain_text("kill:node-2")
+    shoot(page, "timeline")
+    view(page, "Recovery")
+    expect(page.locator("[data-recovery]")).to_have_count(len(victims))
+    shoot(page, "recovery")
+    page.emulate_media(color_scheme="dark")
+    view(page, "Cost")
+    expect(page.locator("#costs canvas")).to_be_visible()
+    shoot(page, "cost")
+    page.close()
+    assert complaints == []

@@ -1,0 +1,44 @@
+"""Every answer of the API is what its own schema says, whatever it is asked (schemathesis makes the questions)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from tests.sim import Cluster
+from tests.theatre import TOKEN, StageHands, end_recoveries
+
+from understudy.web.api import make_app
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run that has seen a fault and is back."""
+    home: Path = tmp_path_factory.mktemp("home")
+    cluster = Cluster(home, nodes=4, allow_faults=True)
+    cluster.until(lambda: cluster.delivered > 2)
+    cluster.kill("node-2")
+    cluster.until(cluster.settled)
+    end_recoveries(cluster)
+    cluster.steps(1.0)
+    return schemathesis.openapi.from_asgi("/openapi.json", make_app(cluster.manager, TOKEN, StageHands(cluster)))
+
+
+def test_answers_match_the_schema(api: Any) -> None:
+    """One after the other instead of by parameters: the schema exists only once there is a run."""
+    asked: list[str] = []
+    for result in api.get_all_operations():
+        operation = result.ok()
+        asked.append(operation.label)
+
+        @settings(max_examples=15, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+        @given(case=operation.as_strategy())
+        def ask(case: Any) -> None:
+            case.call_and_validate(headers={"Authorization": f"Bearer {TOKEN}"})
+
+        ask()
+    assert {"GET /api/v1/view", "GET /api/v1/plan", "GET /api/v1/events", "GET /api/v1/recoveries"} <= set(asked)
+    assert {"POST /api/v1/nodes/{node}/kill", "GET /health/ready", "GET /metrics"} <= set(asked)
