@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import oracles
+from tests.faults.scripts import Driver, Script, operators, progressed
 from understudy.runtime.application import load
 from understudy.testing.cluster import run
 
@@ -61,3 +62,18 @@ def test_with_a_working_secondary_nothing_is_given_up(tmp_path: Path) -> None:
     expected = run(APP, tmp_path / "calm", epochs=EPOCHS, nodes=1)
     assert report.sinks["out"].digest == expected.sinks["out"].digest
     assert report.verdict == "exact"
+
+
+def test_two_replicas_that_disagree_are_named_and_never_work_side_by_side_again(tmp_path: Path) -> None:
+    def both_have_worked(driver: Driver) -> Script:
+        yield lambda state: any(one.scheme == "passive_standby_hot" for one in operators(state))
+        driver.launcher.inject("kill:" + operators(driver.state)[0].primary)
+        yield progressed(driver.state, 3)
+
+    noise = APP.with_name("noise.py")
+    driver = Driver(both_have_worked)
+    report = run(noise, tmp_path, nodes=3, drive=driver, scheme="active_replication")
+    assert report.diverged == ("noise[0]",)
+    assert report.slices["noise[0]"].scheme == "passive_standby_hot"
+    assert report.slices["noise[0]"].differed > 0
+    assert (report.verdict, report.sinks["out"].lost_epochs) == ("exact", 0), "what was published first counts"

@@ -20,8 +20,8 @@ from understudy.control.margin import NO_PENALTY, Caution, after_recovery
 from understudy.control.series import Transfer
 from understudy.control.watch import Held, Memory, Settings, Watched
 from understudy.model.costs import EVERYTHING, PAY_PER_MACHINE, Costs
-from understudy.model.recovery import Guarantee, Scheme
-from understudy.model.switches import ACTIVE, LADDER, rank
+from understudy.model.recovery import ACTIVE, Guarantee, Scheme
+from understudy.model.switches import LADDER, rank
 
 SETTINGS = Settings()
 costs = st.sampled_from([EVERYTHING, PAY_PER_MACHINE, Costs(cpu=3, network=0.5)])

@@ -295,3 +295,13 @@ def test_what_the_gate_is_told_fits_the_file(log: FileLog) -> None:
             rows += int(count)
     assert rows == 50
     assert json.loads(content[27 : stored.start])["rows"] == 50
+
+
+def test_fences_only_rise(tmp_path: Path) -> None:
+    log = FileLog(tmp_path, Disk())
+    assert log.fenced(WORDS) == 0
+    for generation in (2, 5, 3, 5):
+        log.fence(WORDS, generation)
+    assert log.fenced(WORDS) == 5
+    assert log.fenced(COUNTS) == 0
+    assert log.newest(WORDS) == -1, "a fence is no bag"

@@ -9,9 +9,9 @@ from understudy.control.instructions import Assign
 from understudy.control.placement import candidates, weight
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import Deploy, ReplicaStatus, State
-from understudy.model.recovery import Guarantee, Scheme
+from understudy.model.recovery import ACTIVE, Guarantee, Scheme
 from understudy.model.snapshot import Assignment, NodeView, Seat
-from understudy.model.switches import ACTIVE, OFF, ROWS, reached
+from understudy.model.switches import OFF, ROWS, reached
 
 MAX_MISHAPS = 3
 # What a secondary costs its node, against 1 for a slice that works.

@@ -3,6 +3,7 @@
 log/<operator>/<slice>/0000000012.bag     a bag
 log/<operator>/<slice>/acks/<reader>      the newest epoch this reader has acknowledged
 log/<operator>/<slice>/cuts/0000000012    where the epoch of a live source ends
+log/<operator>/<slice>/fences/3           replicas of generations before the third shall be still
 log/damaged/                              bags that were set aside
 """
 
@@ -121,6 +122,13 @@ class FileLog:
         aside.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             self._bag(slice_id, epoch).rename(aside)
+
+    def fence(self, slice_id: SliceId, generation: int) -> None:
+        self._disk.put_if_absent(self._directory(slice_id) / "fences" / str(generation), [b""], durable=True)
+
+    def fenced(self, slice_id: SliceId) -> int:
+        fences = self._directory(slice_id) / "fences"
+        return max((int(path.name) for path in fences.glob("[0-9]*")), default=0)
 
     def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
         self._disk.put_if_absent(self._cut(slice_id, epoch), [json.dumps(value).encode()], durable=True)

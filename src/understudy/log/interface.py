@@ -82,6 +82,14 @@ class Log(Protocol):
         """Takes a damaged bag out of the way, so that it can be published again."""
         ...
 
+    def fence(self, slice_id: SliceId, generation: int) -> None:
+        """From here on replicas of an older generation shall publish nothing more: `fenced` tells them."""
+        ...
+
+    def fenced(self, slice_id: SliceId) -> int:
+        """The newest generation that was fenced for, 0 if none."""
+        ...
+
     def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
         """Writes down where an epoch of a live source ends, durably; answers the value that was there first."""
         ...

@@ -22,6 +22,10 @@ class Scheme(StrEnum):
     ACTIVE_REPLICATION = "active_replication"
 
 
+ACTIVE = frozenset({Scheme.ACTIVE_STANDBY, Scheme.ACTIVE_REPLICATION})
+"""Both copies work, so both must come to the same result."""
+
+
 class Guarantee(StrEnum):
     """What a reader may rely on after a failure.
 

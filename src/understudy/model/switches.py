@@ -62,9 +62,6 @@ ROWS: dict[Scheme, Switches] = {
 LADDER = tuple(scheme for scheme in ROWS if scheme is not Scheme.NONE)
 """From the slowest recovery to the fastest."""
 
-ACTIVE = frozenset({Scheme.ACTIVE_STANDBY, Scheme.ACTIVE_REPLICATION})
-"""Both copies work, so both must come to the same result."""
-
 
 def rank(scheme: Scheme) -> int:
     """How well a scheme protects: a higher rank is back sooner."""

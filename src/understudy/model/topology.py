@@ -13,7 +13,7 @@ from understudy.errors import InvalidInput
 from understudy.model.costs import EVERYTHING, Costs
 from understudy.model.durations import seconds as seconds
 from understudy.model.names import valid_name
-from understudy.model.recovery import Recovery
+from understudy.model.recovery import ACTIVE, Recovery
 
 OutputMode = Literal["append", "update", "complete"]
 Inputs = Literal["independent", "correlated"]
@@ -227,6 +227,12 @@ def _check_operator(operator: Operator) -> None:
             raise InvalidInput(
                 f"{where} has {option}='{value}'", why="there is no such choice", fix=f"use one of {', '.join(allowed)}"
             )
+    if not operator.deterministic and operator.recovery.scheme in ACTIVE:
+        raise InvalidInput(
+            f"{where} is not deterministic and asks for {operator.recovery.scheme}",
+            why="two working copies would come to different results",
+            fix="use passive_standby_hot or a scheme below it, or make the operator deterministic",
+        )
     if operator.order == "strict" and operator.time is None:
         raise InvalidInput(
             f"{where} has order='strict' and no time column",

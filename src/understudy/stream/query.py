@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from understudy.control.transitions import Step, next_step
 from understudy.log import bag
-from understudy.log.bag import Bag, DamagedBag
-from understudy.log.spool import Spool
+from understudy.log.bag import DamagedBag
 from understudy.model import schema
 from understudy.model.messages import Deploy, State
 from understudy.model.names import SliceId
@@ -25,6 +24,7 @@ from understudy.model.switches import OFF, Switch, Switches
 from understudy.stream import shipping
 from understudy.stream.ahead import InputDamaged, Inputs
 from understudy.stream.gated import GatedQuery
+from understudy.stream.outbox import Outbox
 from understudy.stream.replica import InputGone, Replica, Stopped
 from understudy.stream.shipper import Shipper
 from understudy.stream.sink import damage
@@ -52,11 +52,10 @@ class QueryReplica(Replica):
         self.shipped = shipping.Shipped()
         self._own = site.local / f"{self.slice.operator}-{self.slice.index}-{deploy.generation}"
         self.inputs = Inputs(site, self.channels, self.operators[0], self.schemas, self._own / "ahead")
-        self.spool = Spool(self._own / "spool", site.disk)
+        self._outbox = Outbox(self, self._own / "spool", deterministic=self.vertex.deterministic)
         self.query: GatedQuery | None = None
         self._shipper: Shipper | None = None
         self._queries = 0
-        self._emitting = threading.Lock()
         self._next = 0
         self._done = -1
         self._lost: dict[int, tuple[str, ...]] = {}
@@ -111,7 +110,7 @@ class QueryReplica(Replica):
             (Switch.SYNCED, True): self._sync,
             (Switch.RECEIVES, True): self._load,
             (Switch.PROCESSES, True): self._open,
-            (Switch.SENDS, True): self._send_held,
+            (Switch.SENDS, True): self._send,
             (Switch.SENDS, False): self._hold,
             (Switch.PROCESSES, False): self._close,
             (Switch.RECEIVES, False): self._unload,
@@ -161,21 +160,17 @@ class QueryReplica(Replica):
         if self._stood_by:
             with self.step("read_checkpoint"):
                 self._follow(refresh_every=1)
+        if self._ask.lead:
+            self._outbox.take_over()
         if self._ask.lead and self._ask.generation > 1 and not self._guarantee.replays:
             self._leave_gap()
 
-    def _send_held(self) -> None:
-        with self.step("wire_send"), self._emitting:
-            self._trim_spool()
-            for epoch in self.spool.epochs:
-                self.publish(self.spool.take(epoch), durable=False)
-                self.spool.drop(epoch)
-            # Inside the lock: a batch that ends now must find either the spool or the log, never neither.
-            self.update(switches=self.on.turned(Switch.SENDS, True), spooled=0)
+    def _send(self) -> None:
+        with self.step("wire_send"):
+            self._outbox.send()
 
     def _hold(self) -> None:
-        with self._emitting:
-            self.update(switches=self.on.turned(Switch.SENDS, False))
+        self._outbox.hold()
 
     def _close(self) -> None:
         """Waits for what was announced; the state is then that of the last epoch, newer than anything shipped."""
@@ -273,8 +268,7 @@ class QueryReplica(Replica):
             self._move(query, marker)
         if self.on.receives and not self.on.processes:
             self._fetch_ahead()
-        with self._emitting:
-            self._trim_spool()
+        self._outbox.trim()
 
     def _move(self, query: GatedQuery, marker: shipping.Marker) -> None:
         if self.vertex.stateful:
@@ -336,40 +330,13 @@ class QueryReplica(Replica):
         """One micro-batch: its rows become the bag of the epoch. Spark commits only after this returns."""
         began = time.thread_time()
         rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
-        with self._emitting:
-            self._emit(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
+        self._outbox.put(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
         self._done = max(self._done, epoch)
         self.inputs.forget(epoch - AHEAD)
         if self._shipper is not None:
             self._shipper.published(epoch)
         self._spent += time.thread_time() - began
         self.changed()
-
-    def _emit(self, made: Bag) -> None:
-        epoch = made.header.epoch
-        if self.on.sends:
-            self.publish(made, durable=not self.operators[-1].deterministic)
-            return
-        self.update(epoch=max(self._status.epoch, epoch), rows_out=self._status.rows_out + made.header.rows)
-        if epoch > self.site.log.newest(self.slice):
-            self.spool.keep(made)
-        else:
-            self._compare(epoch, made.header.digest)
-        self._trim_spool()
-
-    def _trim_spool(self) -> None:
-        """What the primary has published meanwhile need not be held any longer."""
-        if len(self.spool):
-            newest = self.site.log.newest(self.slice)
-            for epoch in [number for number in self.spool.epochs if number <= newest]:
-                self._compare(epoch, self.spool.digest(epoch))
-                self.spool.drop(epoch)
-        self.update(spooled=len(self.spool))
-
-    def _compare(self, epoch: int, digest: str) -> None:
-        published = self.site.log.fetch(self.slice, epoch)
-        if published is not None and published.header.digest != digest and not published.header.lost:
-            self.note_divergence(epoch)
 
     def _leave_gap(self) -> None:
         """Nothing is replayed: what this slice has missed is published as gaps, and it goes on with what comes next."""

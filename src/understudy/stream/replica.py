@@ -159,15 +159,15 @@ class Replica(ABC):
         """Publishes and keeps the books: how far we are, what it cost, whether another replica said otherwise."""
         published = self.site.log.publish(bag, durable=durable)
         header = published.stored.header
-        changes: dict[str, object] = {}
         if header.digest != bag.header.digest and not header.lost:
             self.note_divergence(header.epoch)
         if published.first:
-            changes["bytes_published"] = self._status.bytes_published + bag.size
-        self.update(
-            epoch=max(self._status.epoch, header.epoch), rows_out=self._status.rows_out + bag.header.rows, **changes
-        )
+            self.update(bytes_published=self._status.bytes_published + bag.size)
+        self.finished(header.epoch, bag.header.rows)
         self.progressed(header.epoch)
+
+    def finished(self, epoch: int, rows: int) -> None:
+        self.update(epoch=max(self._status.epoch, epoch), rows_out=self._status.rows_out + rows)
 
     def note_divergence(self, epoch: int) -> None:
         logger.error("%s: epoch %d differs from the bag that was published before", self, epoch)

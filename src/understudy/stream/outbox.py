@@ -1,0 +1,89 @@
+"""What a replica makes: published, or held back in a spool until its primary has published it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from understudy.log.bag import Bag
+from understudy.log.spool import Spool
+from understudy.stream.replica import Stopped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from understudy.stream.replica import Replica
+
+
+class Outbox:
+    """One lock for all of it: a batch that ends during a promotion finds the spool or the log, never neither.
+
+    A replica of an operator that is not deterministic is fenced by its generation: what a newer one has begun, it must
+    not go on with. (Between the look at the fence and the publishing a replica may freeze. Its bag is then the first of
+    its epoch and counts, as if it had been published before, or it is the second and does not.)
+    """
+
+    def __init__(self, replica: Replica, directory: Path, *, deterministic: bool) -> None:
+        self._replica, self._log = replica, replica.site.log
+        self._spool = Spool(directory, replica.site.disk)
+        self._lock = threading.Lock()
+        self._sends = False
+        self._deterministic = deterministic
+
+    def take_over(self) -> None:
+        """Whoever was here before shall be still."""
+        if not self._deterministic:
+            self._log.fence(self._replica.slice, self._replica.deploy.generation)
+
+    def put(self, made: Bag) -> None:
+        with self._lock:
+            if self._sends:
+                self._publish(made)
+            else:
+                self._keep(made)
+
+    def _publish(self, made: Bag) -> None:
+        if not self._deterministic and self._log.fenced(self._replica.slice) > self._replica.deploy.generation:
+            raise Stopped
+        self._replica.publish(made, durable=not self._deterministic)
+
+    def _keep(self, made: Bag) -> None:
+        epoch = made.header.epoch
+        self._replica.finished(epoch, made.header.rows)
+        if epoch > self._log.newest(self._replica.slice):
+            self._spool.keep(made)
+        else:
+            self._compare(epoch, made.header.digest)
+        self._trim()
+
+    def send(self) -> None:
+        """Publishes what was held back, and everything from now on."""
+        with self._lock:
+            self._trim()
+            for epoch in self._spool.epochs:
+                self._publish(self._spool.take(epoch))
+                self._spool.drop(epoch)
+            self._sends = True
+            self._replica.update(spooled=0)
+
+    def hold(self) -> None:
+        with self._lock:
+            self._sends = False
+
+    def trim(self) -> None:
+        """What the primary has published meanwhile need not be held any longer."""
+        with self._lock:
+            self._trim()
+
+    def _trim(self) -> None:
+        if len(self._spool):
+            newest = self._log.newest(self._replica.slice)
+            for epoch in [number for number in self._spool.epochs if number <= newest]:
+                self._compare(epoch, self._spool.digest(epoch))
+                self._spool.drop(epoch)
+        self._replica.update(spooled=len(self._spool))
+
+    def _compare(self, epoch: int, digest: str) -> None:
+        published = self._log.fetch(self._replica.slice, epoch)
+        if published is not None and published.header.digest != digest and not published.header.lost:
+            self._replica.note_divergence(epoch)
