@@ -40,7 +40,7 @@ from understudy.testing.cluster import run
 APP = Path(__file__).with_name("keyed.py")
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SETTLED = 16
-STEADY = 15
+STEADY = 10
 TARGETS = {
     "active_standby": 1 / 30,
     "passive_standby_hot": 1 / 20,
@@ -120,7 +120,7 @@ class Killer:
         if self.before is None:
             self.before = used(state)
             return STEADY + self.rng.random()
-        return 4 + self.rng.random()
+        return 3 + self.rng.random()
 
     def _measure(self, state: RunState, totals: SliceState) -> None:
         """CPU by the query's own tasks and threads, and of whole nodes, in cores."""
@@ -200,8 +200,12 @@ def measure_plain(keys: int, arguments: argparse.Namespace) -> dict[str, Any]:
         worker = start_worker(home)
         try:
             await_batches(home, SETTLED)
+            dropper.hold()
+            await_batches(home, dropper.dropped)
+            dropper.go_on()
+            await_batches(home, dropper.dropped + 10)
             for _ in range(arguments.kills):
-                time.sleep(4 + rng.random())
+                time.sleep(3 + rng.random())
                 done = len(batches(home))
                 kills.append(time.time())
                 os.killpg(worker.pid, signal.SIGKILL)

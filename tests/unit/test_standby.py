@@ -81,7 +81,8 @@ def test_then_another_one_is_found() -> None:
     taken = tuple(
         replace(a, node="node-3", generation=2, standby=None) if a.slice == COUNTS else a for a in base.assignments
     )
-    left = without(replace(base, assignments=taken), dead)
+    views = [*without(base, dead, "node-3").nodes, node("node-3", replica(COUNTS, 2))]
+    left = replace(base, assignments=taken, nodes=tuple(views))
     seat = assigns(decide(left, DETECTOR))[COUNTS].standby
     assert seat is not None
     assert seat.node not in (dead, "node-3")
@@ -98,6 +99,8 @@ def test_not_before_the_new_primary_is_back() -> None:
     views = [*without(base, dead, "node-3").nodes, node("node-3", fresh)]
     left = replace(base, assignments=taken, nodes=tuple(views))
     assert COUNTS not in assigns(decide(left, DETECTOR))
+    unheard = fresh.model_copy(update={"lead": False, "up_s": 60.0})
+    assert COUNTS not in assigns(decide(replace(left, nodes=(*views[:-1], node("node-3", unheard))), DETECTOR))
     idle = replace(left, nodes=(*views[:-1], node("node-3", fresh.model_copy(update={"up_s": 6.0}))))
     assert assigns(decide(idle, DETECTOR))[COUNTS].standby is not None
 

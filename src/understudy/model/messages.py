@@ -93,8 +93,8 @@ class ReplicaStatus(Frozen):
 
     @property
     def is_back(self) -> bool:
-        """Whether the replica has made something new since it was started or took over, or had the time to."""
-        return self.steps.done or self.up_s > BACK_S
+        """Whether a primary has made something new since it was started or took over, or had the time to."""
+        return self.lead and (self.steps.done or self.up_s > BACK_S)
 
 
 class Receipt(Frozen):

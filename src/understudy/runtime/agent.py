@@ -58,10 +58,13 @@ STOP_S = 3.0
 class Agent:
     """Messages arrive on the link's thread and are worked off in order by `run`, on the main thread."""
 
-    def __init__(self, name: str, master: str, send: Callable[[Frozen], None]) -> None:
+    def __init__(
+        self, name: str, master: str, send: Callable[[Frozen], None], ready: Callable[[], None] = lambda: None
+    ) -> None:
         self.name = name
         self._master = master
         self._send = send
+        self._ready = ready
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._replicas: dict[SliceId, Replica] = {}
         self._welcome: Welcome | None = None
@@ -136,6 +139,7 @@ class Agent:
         frames.share_code(Path(run.app), self._topology)
         spark = session.start(self.name, self._master, PROFILES[run.profile], local)
         frames.start_meter(spark)
+        self._ready()
         self._spark = spark
 
     def _check(self) -> Checked:

@@ -97,7 +97,7 @@ class Launcher:
         """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
         now = time.time()
         if len(self._nodes) < self.spec.nodes + state.replacements and self._may_replace(state, now):
-            self._start_node()
+            self._start_node("--polite")
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
@@ -167,12 +167,12 @@ class Launcher:
         self.home.announce(self.url)
         self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
 
-    def _start_node(self) -> None:
+    def _start_node(self, *options: str) -> None:
         self._started += 1
         name = f"node-{self._started}"
         shutil.rmtree(self.home.nodes / name, ignore_errors=True)
         url = f"ws://{self.host}:{self.port}/nodes"
-        arguments = [url, name, "--master", self.spec.master, "--child"]
+        arguments = [url, name, "--master", self.spec.master, "--child", *options]
         if self.spec.domains:
             arguments += ["--domain", f"domain-{(self._started - 1) % self.spec.domains + 1}"]
         token = {"UNDERSTUDY_TOKEN": self.home.token()}

@@ -8,6 +8,7 @@ import os
 
 from understudy.model.messages import Hello
 from understudy.model.run import Frozen
+from understudy.runtime import priority
 from understudy.runtime.agent import Agent
 from understudy.runtime.link import Link
 from understudy.runtime.parent import exit_with_parent
@@ -20,10 +21,13 @@ def main() -> None:
     parser.add_argument("--master", default="local[1]")
     parser.add_argument("--domain", default="")
     parser.add_argument("--child", action="store_true", help="end when standard input closes")
+    parser.add_argument("--polite", action="store_true", help="start behind those who work already")
     arguments = parser.parse_args()
     configure_logging()
     if arguments.child:
         exit_with_parent()
+    if arguments.polite:
+        priority.step_back()
     serve(arguments.url, arguments.name, arguments.master, arguments.domain, os.environ.pop("UNDERSTUDY_TOKEN", ""))
 
 
@@ -39,7 +43,7 @@ def serve(url: str, name: str, master: str, domain: str, token: str) -> None:
     def send(message: Frozen) -> None:
         link.send(message)
 
-    agent = Agent(name, master, send)
+    agent = Agent(name, master, send, ready=priority.step_up)
     link = Link(url, hello, agent.beat, agent.receive)
     link.start()
     agent.run()

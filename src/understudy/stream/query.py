@@ -62,7 +62,7 @@ class QueryReplica(Replica):
         self._ask = deploy
         self._places: dict[str, tuple[SliceId, int]] = {}
         self._failed: BaseException | None = None
-        self._loaded = False
+        self._loaded = self._has_run = False
         self._stood_by = False
         self._spent = 0.0
 
@@ -125,9 +125,9 @@ class QueryReplica(Replica):
     def _exercise(self) -> None:
         """Runs the plan once on an empty epoch, so that the first real batch is not the first ever.
 
-        A replica that processes, or loads its state, will do as much with real rows in a moment.
+        A replica with a query of its own will do as much with real rows in a moment.
         """
-        if self._ask.switches.receives:
+        if self._ask.switches.synced:
             return
         seen = threading.Event()
 
@@ -146,7 +146,7 @@ class QueryReplica(Replica):
 
     def _sync(self) -> None:
         """Brings the last shipped checkpoint and starts a query on it, which waits behind its gate."""
-        self._start_query(load=self._ask.switches.receives and not self._ask.switches.processes)
+        self._start_query(load=not self._ask.switches.processes)
         if not self._ask.lead:
             self.update(state=State.RUNNING)
 
@@ -217,7 +217,8 @@ class QueryReplica(Replica):
         with self.step("deploy"):
             query.start(self.operators, self.schemas, start)
         before, self.query = self.query, query
-        self._next, self._done, self._loaded = start, start - 1, again is not None
+        self._next, self._done = start, start - 1
+        self._loaded = self._has_run = again is not None
         if again is not None:
             self._run_again(query, again)
         self.update(synced_to=start - 1)
@@ -274,8 +275,9 @@ class QueryReplica(Replica):
         if self.vertex.stateful:
             moved = query.jump(shipping.last_batch(marker), keep_state=self.on.receives)
             self._loaded = moved and query.state_loaded
-            waits = self.on.receives and not self.deploy.switches.processes
-            if not moved or (waits and not self._loaded):
+            waits = not self.deploy.switches.processes
+            unfit = not self._loaded if self.on.receives else not self._has_run
+            if not moved or (waits and unfit):
                 # The query cannot follow, perhaps because a checkpoint was missed: another one starts beside it.
                 self._start_query(load=waits)
                 return
@@ -331,7 +333,7 @@ class QueryReplica(Replica):
         began = time.thread_time()
         rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
         self._outbox.put(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
-        self._done = max(self._done, epoch)
+        self._done, self._has_run = max(self._done, epoch), True
         self.inputs.forget(epoch - AHEAD)
         if self._shipper is not None:
             self._shipper.published(epoch)
