@@ -92,11 +92,10 @@ def two(left: Any, right: Any) -> Any:
     return left
 
 
-def word_count(counts: int = 2, *, ship_every: int | None = None) -> Topology:
+def word_count(counts: int = 2, recovery: Recovery | None = None) -> Topology:
     """lines -> words -> counts (stateful, by key) -> out."""
     app = Topology("wordcount")
     lines = app.source("lines", object(), slices=2)
-    recovery = Recovery(ship_every=ship_every)
     words = app.operator(lines, name="words", slices=2, recovery=recovery)(one)
     counted = app.operator(words, name="counts", key="word", slices=counts, recovery=recovery)(one)
     app.sink("out", counted, object())

@@ -33,7 +33,7 @@ from understudy.model.messages import (
     Welcome,
 )
 from understudy.model.names import SliceId
-from understudy.model.recovery import Scheme
+from understudy.model.recovery import Recovery, Scheme
 from understudy.model.run import RunSpec
 from understudy.model.switches import ROWS, Switch
 from understudy.model.topology import Topology
@@ -223,9 +223,9 @@ def failure(*, final: bool = False, damaged: tuple[str, int] | None = None) -> F
 
 
 class Cluster:
-    def __init__(self, home: Path, nodes: int = 3, **spec: Any) -> None:
+    def __init__(self, home: Path, nodes: int = 3, recovery: Recovery | None = None, **spec: Any) -> None:
         self.home, self.now = home, 1000.0
-        self.topology: Topology = word_count()
+        self.topology: Topology = word_count(recovery=recovery)
         self.layout: Layout = word_count_layout()
         self.store = SqliteStore(Path(":memory:"))
         run = RunSpec(id="r", app="app.py", nodes=nodes, heartbeat_s=BEAT_S, misses=5, **spec)

@@ -11,8 +11,10 @@ from tests.builders import one
 from tests.sim import OPERATORS, Cluster, failure
 
 from understudy.control.instructions import Assign, LoseNode
+from understudy.errors import InvalidInput
 from understudy.model.messages import Analysis, Check, Checked, Deploy, Heartbeat, Hello, Receipt, ReplicaStatus, Steps
 from understudy.model.names import SliceId
+from understudy.model.recovery import Recovery, Scheme
 from understudy.model.snapshot import Phase
 from understudy.runtime.manager import GRACE_S
 
@@ -304,3 +306,48 @@ def test_a_failure_that_cannot_be_written_down_still_ends_the_run(
     cluster.manager.fail(failure())
     assert phase(cluster) is Phase.FAILED
     assert cluster.manager.tick() == ()
+
+
+def schemes(cluster: Cluster) -> set[str]:
+    return {one.scheme for one in cluster.manager.state().slices if one.kind == "operator"}
+
+
+def test_with_an_objective_the_controller_chooses(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, recovery=Recovery(objective="30 s"))
+    cluster.until(lambda: cluster.delivered > 0)
+    assert schemes(cluster) == {"active_replication"}, "the safe side, as long as nothing is known"
+    cluster.until(lambda: "active_replication" not in schemes(cluster))
+    report = cluster.manager.report()
+    assert report.decisions
+    assert all("of 30 s" in decision.sentence for decision in report.decisions)
+    assert {one.before for one in report.transitions} >= {"active_replication"}
+    shown = [one for one in cluster.manager.state().slices if one.kind == "operator"]
+    assert all(one.reason and one.objective_s == 30.0 and len(one.predicted_s) == 6 for one in shown)
+
+
+def test_what_must_be_back_at_once_stays_active(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, recovery=Recovery(objective=0))
+    cluster.until(lambda: cluster.delivered > 0)
+    cluster.steps(20.0)
+    assert schemes(cluster) == {"active_replication"}
+
+
+def test_every_recovery_is_predicted_and_compared(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, scheme="passive_standby_hot")
+    cluster.until(lambda: cluster.delivered > 20)
+    cluster.until(cluster.settled)
+    cluster.kill(next(a.node for a in cluster.store.assignments() if a.slice == COUNTS))
+    cluster.until(lambda: any(e.kind == "recovered" for e in cluster.manager.events()))
+    cluster.until(cluster.settled)
+    predicted = [e.fields["predicted"] for e in cluster.manager.events() if e.kind == "recovered"]
+    assert any(steps and steps["detect"] > 0 for steps in predicted)
+
+
+def test_a_switch_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    with pytest.raises(InvalidInput, match="cannot be switched"):
+        cluster.manager.switch(COUNTS, Scheme.DEPLOYED)
+    cluster.until(lambda: cluster.delivered > 0)
+    for slice_id in (SliceId("lines", 0), SliceId("nobody", 0)):
+        with pytest.raises(InvalidInput, match="cannot be switched"):
+            cluster.manager.switch(slice_id, Scheme.DEPLOYED)
