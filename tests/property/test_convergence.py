@@ -48,7 +48,7 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
         cluster.damage(SLICES[whom % 6])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     script=st.lists(events, max_size=14),
     early=st.booleans(),

@@ -51,6 +51,7 @@ class Steering:
         self._usages: dict[str, Usage] = {}
         self._rates: dict[tuple[str, int], tuple[float, ReplicaStatus]] = {}
         self._outlooks: dict[str, Outlook] = {}
+        self._shown: dict[str, tuple[History, dict[str, float | None]]] = {}
         self._decided: float | None = None
         self.decisions: dict[str, Decision] = {}
 
@@ -115,9 +116,16 @@ class Steering:
         history = self._histories.get(slice_name)
         if history is None:
             return {}
-        found = estimate(history, vertex.recovery.guarantee, vertex.recovery.ship_every)
-        predicted = {scheme: found.predicted_s(scheme) for scheme in found.steps}
-        return {scheme: None if value is None else round(value, 3) for scheme, value in predicted.items()}
+        known = self._shown.get(slice_name)
+        if known is None or known[0] is not history:
+            found = estimate(history, vertex.recovery.guarantee, vertex.recovery.ship_every)
+            predicted = {scheme: found.predicted_s(scheme) for scheme in found.steps}
+            shown: dict[str, float | None] = {
+                scheme: None if value is None else round(value, 3) for scheme, value in predicted.items()
+            }
+            # Asked for many times a second, and new only with every epoch.
+            known = self._shown[slice_name] = (history, shown)
+        return known[1]
 
     # -- deciding
 
