@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 
 from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen
@@ -68,6 +69,7 @@ def rank(scheme: Scheme) -> int:
     return -1 if scheme is Scheme.NONE else LADDER.index(scheme)
 
 
+@cache
 def reached(switches: Switches) -> Scheme:
     """The strongest scheme whose switches are all on."""
     return max((scheme for scheme in LADDER if ROWS[scheme] <= switches), key=rank)
