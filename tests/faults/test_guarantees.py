@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests import oracles
-from tests.faults.scripts import Driver, Script, operators, progressed
+from tests.faults.scripts import Driver, Script, busiest, gone, operators, progressed, protected_by
 from understudy.runtime.application import load
 from understudy.testing.cluster import run
 
@@ -57,9 +57,17 @@ def test_the_lost_epochs_are_those_reported(guarantee: str, tmp_path: Path) -> N
 
 
 def test_with_a_working_secondary_nothing_is_given_up(tmp_path: Path) -> None:
+    def kill_when_both_work(driver: Driver) -> Script:
+        yield protected_by("active_replication")
+        victim = busiest(driver.state)
+        driver.launcher.inject(f"kill:{victim}")
+        yield gone(victim)
+        yield progressed(driver.state, 3)
+
     settings = {"guarantee": "gap", "scheme": "active_replication"}
-    report = run(APP, tmp_path / "faulty", epochs=EPOCHS, nodes=2, faults=["kill:node-1@epoch9"], settings=settings)
-    expected = run(APP, tmp_path / "calm", epochs=EPOCHS, nodes=1)
+    driver = Driver(kill_when_both_work)
+    report = run(APP, tmp_path / "faulty", nodes=2, drive=driver, settings=settings)
+    expected = run(APP, tmp_path / "calm", epochs=report.epochs, nodes=1)
     assert report.sinks["out"].digest == expected.sinks["out"].digest
     assert report.verdict == "exact"
 
