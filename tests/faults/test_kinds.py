@@ -81,9 +81,9 @@ def kill_everything(home: Path, epoch: int) -> None:
     """A power cut, as far as a process can see: launcher, manager and nodes at once, in the middle of work."""
     command = [sys.executable, "-m", "understudy", "run", str(APP), "--home", str(home), "--port", "0"]
     process = subprocess.Popen([*command, "--epochs", str(EPOCHS), "--fast", "--quiet"])
-    reached = home / "out" / "totals" / f"epoch-{epoch:010d}.parquet"
+    reached = [home / "out" / name / f"epoch-{epoch:010d}.parquet" for name in ("totals", "windows")]
     deadline = time.monotonic() + 120
-    while not reached.exists():
+    while not all(path.exists() for path in reached):
         assert process.poll() is None, "the run ended by itself"
         assert time.monotonic() < deadline, "the run did not get that far"
         time.sleep(0.02)
