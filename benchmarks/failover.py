@@ -65,13 +65,16 @@ def main() -> None:
     if arguments.plain_worker:
         work_plainly(*arguments.plain_worker)
         return
-    found = []
+    found: list[dict[str, Any]] = []
     for keys in (int(text) for text in arguments.keys.split(",")):
-        found.append(measure_plain(keys, arguments))
-        found += [measure_scheme(keys, scheme, arguments) for scheme in arguments.schemes.split(",")]
+        for name in ("plain", *arguments.schemes.split(",")):
+            one = measure_plain(keys, arguments) if name == "plain" else measure_scheme(keys, name, arguments)
+            found.append(one)
+            print(f"  late {one['late_s']}, back {one['back_s']}", file=sys.stderr, flush=True)
+            if arguments.json:
+                # After each of them: a long series that is cut off has not been in vain.
+                arguments.json.write_text(json.dumps(found, indent=2) + "\n")
         show([one for one in found if one["keys"] == keys])
-    if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=2) + "\n")
     if arguments.plot:
         plot(found, arguments.plot)
 
