@@ -97,7 +97,8 @@ class Launcher:
         """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
         now = time.time()
         if len(self._nodes) < self.spec.nodes + state.replacements and self._may_replace(state, now):
-            self._start_node("--polite")
+            # A run that is as fast as it can be would leave a polite node nothing.
+            self._start_node(*([] if self.spec.fast else ["--polite"]))
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
@@ -113,8 +114,9 @@ class Launcher:
         A JVM that starts beside them would only delay that.
         """
         self._missing_since = self._missing_since or now
-        back = all(one.state == "running" and one.protection == one.scheme for one in state.slices)
-        ready = any(node.ready and node.connected for node in state.nodes)
+        ready = sum(node.ready and node.connected for node in state.nodes)
+        # With one node left nobody can stand by.
+        back = all(one.state == "running" and (ready < 2 or one.protection == one.scheme) for one in state.slices)
         if not back and ready and now - self._missing_since < REPLACE_S:
             return False
         self._missing_since = 0.0
