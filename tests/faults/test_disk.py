@@ -13,7 +13,7 @@ from understudy.log.disk import walk
 from understudy.model.view import RunState
 from understudy.testing.cluster import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]
 
 APP = Path(__file__).parents[1] / "apps" / "sums.py"
 

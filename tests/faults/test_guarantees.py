@@ -13,7 +13,7 @@ from tests.faults.scripts import Driver, Script, busiest, gone, operators, progr
 from understudy.runtime.application import load
 from understudy.testing.cluster import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]
 
 APP = Path(__file__).parents[1] / "apps" / "sums.py"
 EPOCHS = 16

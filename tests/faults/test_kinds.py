@@ -17,7 +17,7 @@ from understudy.control.report import Report
 from understudy.runtime.application import load
 from understudy.testing.cluster import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]
 
 APP = Path(__file__).parents[1] / "apps" / "kinds.py"
 EPOCHS = 14

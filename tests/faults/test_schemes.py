@@ -11,7 +11,7 @@ from understudy.control.report import Report
 from understudy.model.switches import LADDER
 from understudy.testing.cluster import run
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 APP = Path(__file__).parents[1] / "apps" / "kinds.py"
 KINDS = {"large", "totals", "windows", "joined", "running"}
