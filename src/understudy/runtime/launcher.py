@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
+from understudy.control.replacement import may_replace
 from understudy.control.report import Report
 from understudy.errors import InvalidInput, Unavailable
 from understudy.log.disk import sweep
@@ -23,7 +24,6 @@ from understudy.store.sqlite import SqliteStore
 
 POLL_S = 0.05
 END_S = 10.0
-REPLACE_S = 6.0
 
 
 @dataclass
@@ -96,7 +96,9 @@ class Launcher:
     def _act(self, state: RunState) -> None:
         """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
         now = time.time()
-        if len(self._nodes) < self.spec.nodes + state.replacements and self._may_replace(state, now):
+        if len(self._nodes) == self.spec.nodes + state.replacements:
+            self._missing_since = now
+        elif may_replace(state, now - self._missing_since):
             # A run that is as fast as it can be would leave a polite node nothing.
             self._start_node(*([] if self.spec.fast else ["--polite"]))
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
@@ -107,20 +109,6 @@ class Launcher:
             child.thaw()
             self._thaws.remove((moment, child))
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
-
-    def _may_replace(self, state: RunState, now: float) -> bool:
-        """First those who are left bring the slices back, and protect them again as well as they can.
-
-        A JVM that starts beside them would only delay that.
-        """
-        self._missing_since = self._missing_since or now
-        ready = sum(node.ready and node.connected for node in state.nodes)
-        # With one node left nobody can stand by.
-        back = all(one.state == "running" and (ready < 2 or one.protection == one.scheme) for one in state.slices)
-        if not back and ready and now - self._missing_since < REPLACE_S:
-            return False
-        self._missing_since = 0.0
-        return True
 
     def _switch(self, fault: Fault) -> None:
         refused = self._client.switch(fault.target, fault.scheme or "")
@@ -232,8 +220,7 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
     )
     for assignment in store.assignments():
         # No node carries this name, so every slice is placed anew, under a higher generation.
-        kept = replace(assignment, node="", standby=None, issued=assignment.next_generation - 1)
-        store.assign(replace(kept, failures=0, waits_for=None, mishaps=0))
+        store.assign(replace(assignment.alone(), node="", failures=0, waits_for=None, mishaps=0))
     store.close()
     return spec
 
