@@ -16,20 +16,18 @@ import itertools
 import json
 import os
 import random
-import shutil
 import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from scratch import scratch
 
 from understudy.model.switches import LADDER
 from understudy.model.view import RunState, SliceState
@@ -375,15 +373,6 @@ def plot(found: Sequence[dict[str, Any]], path: Path) -> None:
     axes.grid(alpha=0.3)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="understudy-failover-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from scratch import scratch
 
 from understudy.control.report import Report
 from understudy.model.recovery import Scheme
@@ -117,15 +116,6 @@ def show(found: Sequence[dict[str, Any]], epoch_s: float, same: bool) -> None:
     late = [one for one in found if one["late_s"] > 2 * epoch_s]
     print(f"{len(found)} pairs, worst epoch {worst:.2f} s late, {len(late)} beyond two epoch lengths, "
           f"digest {'unchanged' if same else 'CHANGED'}")  # fmt: skip
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="understudy-transitions-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
