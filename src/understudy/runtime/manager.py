@@ -7,7 +7,6 @@ import logging
 import sqlite3
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from understudy.control.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.standby import allowed, deployments
+from understudy.control.standby import deployments
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.layout import Kind, Layout
@@ -40,7 +39,6 @@ from understudy.model.messages import (
     Goal,
     Heartbeat,
     Hello,
-    ReplicaStatus,
     Shutdown,
     Stop,
     Stored,
@@ -52,10 +50,10 @@ from understudy.model.run import Frozen, Rhythm, RunSpec
 from understudy.model.snapshot import Assignment, Phase, Snapshot
 from understudy.model.topology import Topology
 from understudy.runtime.connection import Connection
+from understudy.runtime.guarding import Guarding
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
-from understudy.runtime.steering import Steering, Surroundings
-from understudy.runtime.watched import Watched
+from understudy.runtime.steering import Steering
 from understudy.store.interface import StateStore
 
 logger = logging.getLogger(__name__)
@@ -64,7 +62,7 @@ GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
 
 
-class Manager(Watched):
+class Manager(Guarding):
     """Called from one loop. Time is passed in: `clock` for intervals, `wall` for what is written down."""
 
     def __init__(
@@ -157,30 +155,6 @@ class Manager(Watched):
                 )
                 self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
 
-    def _steer_by(self, replica: ReplicaStatus) -> None:
-        slice_id = SliceId.parse(replica.slice)
-        assignment = self._assignments.get(slice_id)
-        if assignment is not None and self._kind(slice_id) is Kind.OPERATOR:
-            reached = self._protections.reached.get(replica.slice)
-            self._steering.hear(replica, assignment, reached, self._clock())
-
-    def _steer(self) -> None:
-        """Lets the controller choose for the slices that have an objective."""
-        layout = self._layout
-        if self._phase is not Phase.RUNNING or layout is None or self.run.scheme is not None:
-            return
-        hosts = [a.node for a in self._assignments.values() if layout[a.slice.operator].kind is Kind.OPERATOR]
-        ready = sum(connection.beat.ready and connection.send is not None for connection in self._connections.values())
-        detect_s = self._detector.usual_s
-        watched = [
-            (a, layout[a.slice.operator], Surroundings(detect_s, hosts.count(a.node) - 1, ready > 1))
-            for a in self._assignments.values()
-            if layout[a.slice.operator].recovery.objective_s is not None
-        ]
-        for decision in self._steering.decide(watched, self._wall()):
-            self.note("decision", decision.sentence, decision.to_data())
-            self._protect(SliceId.parse(decision.slice), decision.scheme, decision.ship_every)
-
     def _cause(self, slice_name: str) -> int | None:
         kinds = ("assigned", "promoted")
         assigned = [e for e in self._store.events() if e.kind in kinds and e.fields["slice"] == slice_name]
@@ -254,51 +228,12 @@ class Manager(Watched):
             self._enact(instruction)
         return instructions
 
-    def _look(self) -> None:
-        """Notes what protects the slices now."""
-        if self._phase is not Phase.RUNNING or self._layout is None:
-            return
-        operators = [a for a in self._assignments.values() if self._kind(a.slice) is Kind.OPERATOR]
-        for change in self._protections.look(operators, self._views(), self._clock()):
-            fields = {"slice": change.slice, "scheme": change.scheme, "seconds": change.seconds}
-            words = change.scheme.replace("_", " ")
-            took = f" after {change.seconds:.2f} s" if change.seconds is not None else ""
-            self.note("protection", f"{change.slice} is protected by {words}{took}", fields)
-
     def _books(self) -> dict[str, Any]:
         return {
             "ledger": self._ledger.dump(),
             "protections": self._protections.dump(),
             "steering": self._steering.dump(),
         }
-
-    def switch(self, slice_id: SliceId, scheme: Scheme) -> None:
-        """Protects a slice in another way from now on; raises what speaks against it."""
-        current = self._assignments.get(slice_id)
-        if self._layout is None or current is None or self._kind(slice_id) is not Kind.OPERATOR:
-            operators = [str(s) for s in self._layout.of_kind(Kind.OPERATOR)] if self._layout else []
-            raise InvalidInput(
-                f"{slice_id} cannot be switched",
-                why="only slices of operators that run have a scheme",
-                fix=f"name one of {', '.join(operators)}" if operators else "wait until data flows",
-            )
-        if allowed(scheme, self._layout[slice_id.operator], current.passive) is not scheme:
-            raise InvalidInput(
-                f"{slice_id} cannot be protected by {scheme}",
-                why="its operator is not deterministic, so two working copies would disagree",
-                fix="choose passive_standby_hot or a scheme below it",
-            )
-        self._protect(slice_id, scheme, None)
-
-    def _protect(self, slice_id: SliceId, scheme: Scheme, ship_every: int | None) -> None:
-        current = self._assignments[slice_id]
-        if scheme is not current.scheme:
-            self._protections.ask(str(slice_id), scheme, self._clock())
-            fields = {"slice": str(slice_id), "scheme": scheme, "before": current.scheme}
-            self.note("switched", f"{slice_id} goes from {current.scheme} to {scheme}", fields)
-        changed = replace(current, scheme=scheme, ship_every=ship_every, mishaps=0)
-        if changed != current:
-            self._enact(Assign(changed, f"{slice_id}: {scheme}"))
 
     def _snapshot(self) -> Snapshot:
         now = self._clock()
@@ -432,7 +367,7 @@ class Manager(Watched):
     # -- telling
 
     def shut_down(self) -> None:
-        self._store.keep({"ledger": self._ledger.dump()})
+        self._store.keep(self._books())
         self._broadcast(Shutdown())
 
     def _send(self, node: str, message: Frozen) -> None:
