@@ -28,7 +28,7 @@ export function template({ view, recoveries }) {
 
 function predicted(view) {
   if (!view.predictions.length)
-    return html`<p class="quiet" id="no-predictions">Nothing is predicted: this run has no controller, so every slice keeps the scheme it was given.</p>`;
+    return html`<p class="quiet" id="no-predictions">Nothing is predicted yet: a slice has to show first how it works.</p>`;
   const chosen = new Map(view.slices.map((entry) => [entry.slice, entry.scheme]));
   const longest = Math.max(...view.predictions.flatMap((one) => [one.objective ?? 0, ...Object.values(one.predicted)]), 0.001);
   return html`<table>
