@@ -35,7 +35,7 @@ from understudy.control.standby import (
     standing_by,
 )
 from understudy.model.layout import Kind, Layout
-from understudy.model.messages import Deploy, Failure, ReplicaStatus, State
+from understudy.model.messages import Failure, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
 
@@ -186,15 +186,9 @@ def _assign(
             yield Assign(Assignment(slice_id, node, 1, scheme=scheme, issued=1), f"{slice_id} goes to {node}")
             continue
         # What had to be rewound still has to be; a secondary that could not take over starts anew as well.
-        anew = _anew(before, node)
+        anew = before.anew(node)
         reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before.node else "")
         yield Assign(replace(anew, failures=0), reason)
-
-
-def _anew(before: Assignment, node: str) -> Assignment:
-    """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
-    generation = before.next_generation
-    return replace(before, node=node, generation=generation, issued=generation, standby=None)
 
 
 def _deploy(
@@ -208,15 +202,11 @@ def _deploy(
             node = nodes.get(name)
             if node is None or not node.connected or not node.ready:
                 continue
-            there = next((r for r in node.replicas if _is(r, deploy)), None)
+            there = node.hosting(assignment.slice, deploy.generation)
             if there is None:
                 yield DeployReplica(name, deploy, f"{name} does not host {deploy.slice} yet")
             elif not agrees(there, deploy):
                 yield DeployReplica(name, deploy, f"{deploy.slice} on {name} shall be {deploy.switches}")
-
-
-def _is(replica: ReplicaStatus, deploy: Deploy) -> bool:
-    return (replica.slice, replica.generation) == (deploy.slice, deploy.generation)
 
 
 def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
@@ -287,7 +277,7 @@ def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dic
 
 def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
     """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
-    again = _anew(assignment, assignment.node)
+    again = assignment.anew(assignment.node)
     if failure is None:
         return Assign(again, f"{again.slice} makes its damaged bag of epoch {again.rewind} again")
     reason = f"{again.slice} failed and is tried again: {failure.what}"

@@ -8,7 +8,6 @@ meanwhile is the same. A secondary on the node goes, and another is seated where
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from understudy.control.instructions import Assign
 from understudy.control.placement import candidates, place
@@ -31,9 +30,10 @@ def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Assign]:
             yield _leave(assignment, snapshot, layout, nodes, goals)
             return
         if assignment.standby is not None and assignment.standby.node in draining:
-            gone = replace(assignment, standby=None, issued=assignment.next_generation - 1)
             name = assignment.standby.node
-            yield Assign(gone, f"{gone.slice}: {name} stands by no longer because it is being drained")
+            yield Assign(
+                assignment.alone(), f"{assignment.slice}: {name} stands by no longer because it is being drained"
+            )
             return
 
 
@@ -52,9 +52,7 @@ def _leave(
     hosts = {a.slice: a.node for a in snapshot.assignments if a.slice != assignment.slice}
     burden = burdens(snapshot.assignments)
     goal = place([assignment.slice], goals, hosts, layout, burden)[assignment.slice]
-    generation = assignment.next_generation
-    moved = replace(assignment, node=goal, generation=generation, issued=generation, standby=None)
-    return Assign(moved, f"{moved.slice} moves to {goal} because {reason}")
+    return Assign(assignment.anew(goal), f"{assignment.slice} moves to {goal} because {reason}")
 
 
 def _settled(snapshot: Snapshot, layout: Layout) -> bool:
@@ -68,7 +66,8 @@ def _works(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
     if assignment.rewind is not None or assignment.failures or assignment.waits_for is not None:
         return False
     node = nodes.get(assignment.node)
-    if node is None or not node.connected or not any(_at_work(r, assignment) for r in node.replicas):
+    primary = node.hosting(assignment.slice, assignment.generation) if node and node.connected else None
+    if primary is None or not _at_work(primary):
         return False
     if assignment.standby is None:
         return True
@@ -76,7 +75,6 @@ def _works(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
     return secondary is not None and secondary.switches == ROWS[assignment.scheme]
 
 
-def _at_work(replica: ReplicaStatus, assignment: Assignment) -> bool:
-    present = replica.slice == str(assignment.slice) and replica.generation == assignment.generation
+def _at_work(replica: ReplicaStatus) -> bool:
     # The first replica of a slice has nothing to come back from.
-    return present and replica.state is State.RUNNING and (replica.steps.done or replica.generation == 1)
+    return replica.state is State.RUNNING and (replica.steps.done or replica.generation == 1)

@@ -75,8 +75,7 @@ def standing_by(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Replic
     node = nodes.get(seat.node) if seat else None
     if seat is None or node is None or not node.connected:
         return None
-    wanted = (str(assignment.slice), seat.generation)
-    found = next((r for r in node.replicas if (r.slice, r.generation) == wanted), None)
+    found = node.hosting(assignment.slice, seat.generation)
     return found if found is not None and found.state is not State.FAILED else None
 
 
@@ -85,9 +84,7 @@ def promote(assignment: Assignment, reason: str) -> Assign:
     seat = assignment.standby
     if seat is None:
         raise ValueError(f"{assignment.slice} has no secondary")
-    promoted = replace(
-        assignment, node=seat.node, generation=seat.generation, standby=None, issued=assignment.next_generation - 1
-    )
+    promoted = replace(assignment.alone(), node=seat.node, generation=seat.generation)
     return Assign(promoted, f"{assignment.slice} is taken over by {seat.node}, which stood by: {reason}")
 
 
@@ -118,28 +115,25 @@ def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView],
 def _is_back(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
     """A secondary that starts costs its machine a second or two of work; the primary comes first."""
     node = nodes.get(assignment.node)
-    wanted = (str(assignment.slice), assignment.generation)
-    return node is not None and any(r.is_back for r in node.replicas if (r.slice, r.generation) == wanted)
+    primary = node.hosting(assignment.slice, assignment.generation) if node else None
+    return primary is not None and primary.is_back
 
 
 def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment | None:
     """The assignment without a secondary that is no good; None if its secondary is all right."""
     seat, row = assignment.standby, ROWS[assignment.scheme]
     if row == OFF:
-        return replace(assignment, standby=None, issued=assignment.next_generation - 1) if seat else None
+        return assignment.alone() if seat else None
     if seat is None:
         return assignment
-    issued = assignment.next_generation - 1
     node = nodes.get(seat.node)
     if node is None or seat.node == assignment.node:
-        return replace(assignment, standby=None, issued=issued)
-    replica = next(
-        (r for r in node.replicas if (r.slice, r.generation) == (str(assignment.slice), seat.generation)), None
-    )
+        return assignment.alone()
+    replica = node.hosting(assignment.slice, seat.generation)
     if replica is None:
         return None
     if replica.state is State.FAILED:
-        return replace(assignment, standby=None, issued=issued, mishaps=assignment.mishaps + 1)
+        return replace(assignment.alone(), mishaps=assignment.mishaps + 1)
     if assignment.mishaps and replica.switches == row:
         return replace(assignment, mishaps=0)
     return None

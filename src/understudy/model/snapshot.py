@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from understudy.model.layout import Layout
@@ -37,6 +37,11 @@ class NodeView:
     domain: str = ""
     draining: bool = False
 
+    def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
+        """The replica of a slice under a generation, if this node was heard to have it."""
+        wanted = (str(slice_id), generation)
+        return next((r for r in self.replicas if (r.slice, r.generation) == wanted), None)
+
 
 @dataclass(frozen=True)
 class Seat:
@@ -67,6 +72,15 @@ class Assignment:
     """Secondaries in a row that failed before they were what they should be."""
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
+
+    def alone(self) -> Assignment:
+        """Without a secondary; its generation is never given out again."""
+        return replace(self, standby=None, issued=self.next_generation - 1)
+
+    def anew(self, node: str) -> Assignment:
+        """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
+        generation = self.next_generation
+        return replace(self, node=node, generation=generation, issued=generation, standby=None)
 
     @property
     def next_generation(self) -> int:

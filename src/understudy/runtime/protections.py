@@ -85,9 +85,7 @@ class Protections:
         """How far the counters of a replica have moved since we last looked."""
         name = str(assignment.slice)
         view = nodes.get(node)
-        replica = (
-            next((r for r in view.replicas if (r.slice, r.generation) == (name, generation)), None) if view else None
-        )
+        replica = view.hosting(assignment.slice, generation) if view else None
         names = (*COUNTERS, "bytes_shipped")
         if replica is None:
             return dict.fromkeys((*names, "memory_bytes"), 0.0)

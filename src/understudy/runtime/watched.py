@@ -165,8 +165,7 @@ class Watched(ABC):
         found = []
         for assignment in self._assignments.values():
             view = views.get(assignment.node)
-            replicas = view.replicas if view else ()
-            own = next((r for r in replicas if _is_primary(r, assignment)), None)
+            own = view.hosting(assignment.slice, assignment.generation) if view else None
             decision = self._steering.decisions.get(str(assignment.slice))
             found.append(
                 SliceState(
@@ -219,7 +218,3 @@ class Watched(ABC):
 def _words(replica: ReplicaStatus) -> str:
     recovering = replica.state is State.RUNNING and not replica.is_back
     return "recovering" if recovering else replica.state
-
-
-def _is_primary(replica: ReplicaStatus, assignment: Assignment) -> bool:
-    return (replica.slice, replica.generation) == (str(assignment.slice), assignment.generation)

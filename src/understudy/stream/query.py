@@ -192,13 +192,11 @@ class QueryReplica(Replica):
     def _take_lead(self) -> None:
         self._shipper = Shipper(self)
         self._shipper.start()
-        self.update(lead=True)
 
     def _give_lead(self) -> None:
         if self._shipper is not None:
             self._shipper.stop()
         self._shipper = None
-        self.update(lead=False)
 
     # -- the query
 
