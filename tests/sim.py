@@ -35,7 +35,7 @@ from understudy.model.messages import (
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.run import RunSpec
-from understudy.model.switches import ROWS, Switch
+from understudy.model.switches import ALL, ROWS, Switch
 from understudy.model.topology import Topology
 from understudy.runtime.manager import Manager
 from understudy.store.sqlite import SqliteStore
@@ -185,6 +185,14 @@ class Node:
             hosted.spool.clear()
         hosted.change(switches=hosted.status.switches.turned(step.switch, step.on), state=State.RUNNING)
 
+    def _read_back(self, hosted: Hosted) -> None:
+        """Whoever was overtaken takes over the newer state."""
+        bags, epoch = self.cluster.bags, hosted.next
+        shipped = max(bags.shipped.get(hosted.slice, ()), default=-1)
+        if hosted.deploy.rewind is None and min(shipped, bags.newest(hosted.slice)) > epoch:
+            hosted.next = shipped + 1
+            hosted.change(epoch=shipped, read_back=hosted.status.read_back + shipped + 1 - epoch)
+
     def _work(self, slice_id: SliceId, hosted: Hosted) -> None:
         """One epoch, if all its input is there."""
         self._turn(hosted)
@@ -193,6 +201,7 @@ class Node:
             return
         if not hosted.status.switches.processes:
             return
+        self._read_back(hosted)
         bags, epoch = self.cluster.bags, hosted.next
         upstream = [channel.upstream for channel in self.cluster.layout.channels(slice_id)]
         if epoch >= self.goal or not all(bags.has(one, epoch) for one in upstream):
@@ -211,8 +220,11 @@ class Node:
         elif not hosted.status.switches.sends:
             hosted.spool.add(epoch)
         else:
+            first = not bags.has(slice_id, epoch)
+            hosted.change(first_bags=hosted.status.first_bags + first)
             bags.there.setdefault(slice_id, set()).add(epoch)
-            if hosted.deploy.lead and epoch % SHIP_EVERY == SHIP_EVERY - 1:
+            every = SHIP_EVERY if hosted.deploy.lead else hosted.deploy.ship_every
+            if hosted.deploy.ships and epoch % every == every - 1:
                 bags.shipped.setdefault(slice_id, []).append(epoch)
         hosted.next += 1
         hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch), steps=Steps(done=True))
@@ -357,7 +369,7 @@ class Cluster:
         """Everybody does what their scheme asks for, as far as there are nodes for it."""
         alone = len(self.nodes) == 1
         for assignment in self.store.assignments():
-            row = ROWS[assignment.scheme]
+            row = ALL if assignment.awake else ROWS[assignment.scheme]
             if assignment.standby is None:
                 if row.deployed and not alone:
                     return False

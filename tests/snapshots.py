@@ -19,6 +19,8 @@ LINES, WORDS, COUNTS, OTHER = (SliceId.parse(n) for n in ("lines[0]", "words[0]"
 
 def replica(slice_id: SliceId, generation: int = 1, **changes: Any) -> ReplicaStatus:
     usual: dict[str, Any] = {"state": State.RUNNING, "epoch": 5, "steps": Steps(done=True)}
+    if not changes.get("lead", True):
+        usual["ship_every"] = 0
     return ReplicaStatus(slice=str(slice_id), generation=generation, **(usual | changes))
 
 

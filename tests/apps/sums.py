@@ -16,7 +16,7 @@ def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> p
     return pa.table({"key": rng.integers(0, 100, rows), "value": rng.integers(0, 1000, rows)})
 
 
-app = us.Topology("sums", epoch="1 second")
+app = us.Topology("sums", epoch=us.setting("epoch", "1 second"))
 rows = app.source("rows", us.sources.Generator(make, "key long, value long", rate=ROWS, seed=3))
 
 

@@ -99,5 +99,18 @@ def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession,
     assert all(loaded), loaded
     for epoch in range(21, 27):
         assert standby.feed(log, epoch) == primary.feed(log, epoch)
+
+    # The primary stands still while its standby works and ships; then it reads back what it has missed.
+    for epoch in range(27, 34):
+        standby.feed(log, epoch)
+    checkpoint = shipping.committed(standby.directory)
+    assert checkpoint is not None
+    store.ship(checkpoint, 33, 2, held)
+    pulled = store.pull(primary.directory, shipped, 26)
+    assert pulled is not None
+    assert primary.gate.jump(shipping.last_batch(pulled[0]), True, 10_000)
+    for epoch in range(34, 40):
+        assert primary.feed(log, epoch) == standby.feed(log, epoch)
+    assert not set(primary.batches) & set(range(27, 34)), "none of it was done twice"
     primary.stop()
     standby.stop()

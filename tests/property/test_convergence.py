@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.sim import Cluster
 from understudy.model.names import SliceId
+from understudy.model.recovery import Reaction
 from understudy.model.switches import LADDER
 
 SLICES = [SliceId("lines", 0), SliceId("lines", 1), SliceId("words", 0), SliceId("words", 1)]
@@ -53,10 +54,13 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
     script=st.lists(events, max_size=14),
     early=st.booleans(),
     scheme=st.none() | st.sampled_from([str(s) for s in LADDER]),
+    reaction=st.sampled_from([str(r) for r in Reaction]),
 )
-def test_the_cluster_always_converges(script: list[tuple[str, int, int]], early: bool, scheme: str | None) -> None:
+def test_the_cluster_always_converges(
+    script: list[tuple[str, int, int]], early: bool, scheme: str | None, reaction: str
+) -> None:
     with tempfile.TemporaryDirectory() as home:
-        cluster = Cluster(Path(home), scheme=scheme)
+        cluster = Cluster(Path(home), scheme=scheme, reaction=reaction)
         if not early:
             cluster.until(lambda: cluster.delivered > 2)
         mendable = 0

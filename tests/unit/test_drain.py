@@ -52,6 +52,9 @@ def test_slices_leave_one_at_a_time_and_nothing_is_lost(cluster: Cluster) -> Non
         moved += [str(a.slice) for a in assigned if a.node != "node-2" and str(a.slice) in leaving]
         assert len(moved) <= len(leaving)
     assert sorted(moved) == sorted(leaving)
+    cluster.steps(0.5)
+    said = [event.fields["node"] for event in cluster.store.events() if event.kind == "drained"]
+    assert said == ["node-2"], "once"
     before = cluster.delivered
     cluster.until(lambda: cluster.delivered > before + 3)
     report = cluster.manager.report()

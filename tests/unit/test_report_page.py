@@ -52,7 +52,13 @@ REPORT = Report(
             detected_after_s=0.31,
             recoveries=(
                 RecoveryReport(
-                    slice="counts[0]", scheme="passive_replication", steps=STEPS, actual_s=1.11, epochs_replayed=2
+                    slice="counts[0]",
+                    scheme="passive_replication",
+                    steps=STEPS,
+                    actual_s=1.11,
+                    idle_s=0.0,
+                    away_s=1.11,
+                    epochs_replayed=2,
                 ),
             ),
         ),
@@ -75,7 +81,12 @@ REPORT = Report(
         )
     },
     costs=CostReport(
-        cpu_s={"node-1": 9.5}, peak_memory_bytes={"node-1": 400_000_000}, bytes_published=1, bytes_shipped=2
+        cpu_s={"node-1": 9.5},
+        peak_memory_bytes={"node-1": 400_000_000},
+        bytes_received=2048,
+        bytes_pulled=0,
+        bytes_published=1,
+        bytes_shipped=2,
     ),
     diverged=(),
     failure=None,

@@ -13,8 +13,8 @@ from rich.console import Console
 from understudy.cli.options import SETTINGS, settings
 from understudy.errors import InvalidInput
 from understudy.model.faults import Fault
-from understudy.model.recovery import Scheme, member
-from understudy.model.run import RunSpec
+from understudy.model.recovery import Reaction, Scheme, member
+from understudy.model.run import Detectors, RunSpec
 from understudy.model.topology import Topology, seconds
 
 
@@ -38,6 +38,15 @@ def run(
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     scheme: Annotated[str | None, typer.Option(help="Protect every operator by this scheme.")] = None,
+    reaction: Annotated[
+        str | None, typer.Option(help="Answer slow nodes for every operator: conservative or speculative.")
+    ] = None,
+    heartbeat: Annotated[str, typer.Option(help="Time between two heartbeats of a node.")] = "100ms",
+    misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a silent node counts as dead.")] = 30,
+    wake_misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a speculative secondary wakes.")] = 1,
+    detector: Annotated[
+        str, typer.Option(help="Who is slow: heartbeat, or benchmark, which also times a known piece of work.")
+    ] = "heartbeat",
     domains: Annotated[int, typer.Option(min=0, help="Spread the nodes over so many failure domains.")] = 0,
     profile: Annotated[str, typer.Option(help="JVM settings: quick starts sooner, full processes more.")] = "quick",
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -57,6 +66,9 @@ def run(
     changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
     changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
     changes |= {"profile": profile, "backlog": 8 if fast else 100, "domains": domains, "allow_faults": allow_faults}
+    changes |= {"reaction": None if reaction is None else member(Reaction, reaction, "reaction")}
+    changes |= {"heartbeat_s": _heartbeat(heartbeat), "misses": misses, "wake_misses": wake_misses}
+    changes |= {"detector": member(Detectors, detector, "detector")}
     changes |= {"scheme": None if scheme is None else member(Scheme, scheme, "scheme")}
     if not resume and place.exists():
         raise _used(place.path)
@@ -82,6 +94,17 @@ def run(
     elif not quiet:
         show_report(Console(), result)
     raise typer.Exit(0 if result.verdict == "exact" else 1)
+
+
+def _heartbeat(text: str) -> float:
+    found = seconds(text)
+    if not 0.01 <= found <= 60:
+        raise InvalidInput(
+            f"--heartbeat {text}",
+            why="nodes are heard of between every 10 ms and once a minute",
+            fix="give a time like 100ms",
+        )
+    return found
 
 
 def _default_home(topology: Topology, resume: bool) -> Path:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from understudy.errors import InvalidInput
 
@@ -31,12 +30,12 @@ class BenchmarkDetector:
 
 
 def calibrated(times: Sequence[float], load: float = 0.8, slow: float = 1.5) -> BenchmarkDetector:
-    """From some rounds on an idle machine; the median, because the first round compiles."""
+    """From some rounds; the fastest of them, because whatever else went on then made the others slower."""
     if not times or not all(time > 0 for time in times):
         raise InvalidInput(
             "no time to compare with", why="the fixed set was not measured", fix="measure it on an idle machine first"
         )
-    return BenchmarkDetector(median(times), load, slow)
+    return BenchmarkDetector(min(times), load, slow)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from understudy.control.instructions import (
     StopReplica,
 )
 from understudy.control.placement import candidates, place
+from understudy.control.reactions import covered, react
 from understudy.control.standby import (
     agrees,
     burdens,
@@ -52,12 +53,13 @@ def decide(snapshot: Snapshot, detector: Detector) -> tuple[Instruction, ...]:
         return lost
     if snapshot.phase is not Phase.RUNNING or snapshot.layout is None:
         return tuple(_gather(snapshot))
-    return tuple(_run(snapshot, snapshot.layout))
+    return tuple(_run(snapshot, snapshot.layout, detector))
 
 
 def _lose_nodes(snapshot: Snapshot, detector: Detector) -> Iterator[LoseNode]:
+    nodes = {node.name: node for node in snapshot.nodes}
     for node in snapshot.nodes:
-        if detector.dead(node):
+        if detector.dead(node, covered=covered(node, snapshot.assignments, nodes)):
             how = "silent" if node.connected else "disconnected"
             yield LoseNode(node.name, snapshot.replace, f"{node.name} has been {how} for {node.silent_s:.2f} s")
 
@@ -78,7 +80,7 @@ def _gather(snapshot: Snapshot) -> Iterator[Instruction]:
         )
 
 
-def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
+def _run(snapshot: Snapshot, layout: Layout, detector: Detector) -> Iterator[Instruction]:
     finished = _finished(snapshot, layout)
     if finished is not None:
         yield finished
@@ -107,7 +109,7 @@ def _run(snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:
         yield _try_again(replace(assigned[slice_id], node=host), failed.get(slice_id))
     yield from _assign(homeless, snapshot, layout, assigned)
     settled = [assigned[s] for s in layout.slices if s not in again and s not in homeless and s not in moved]
-    yield from _settle(settled, snapshot, layout, assigned)
+    yield from _settle(settled, snapshot, layout, assigned, detector)
 
 
 def _take_over(
@@ -128,7 +130,11 @@ def _take_over(
 
 
 def _settle(
-    settled: list[Assignment], snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]
+    settled: list[Assignment],
+    snapshot: Snapshot,
+    layout: Layout,
+    assigned: dict[SliceId, Assignment],
+    detector: Detector,
 ) -> Iterator[Instruction]:
     """What is left to do for slices that have a primary: one change each in a tick."""
     nodes = {node.name: node for node in snapshot.nodes}
@@ -138,7 +144,9 @@ def _settle(
         found = distrust(assignment, layout[assignment.slice.operator], replicas)
         if found is not None:
             changes[assignment.slice] = found
-    for change in [*_forgive(settled, nodes), *look_after(settled, nodes, layout), *moves(snapshot, layout)]:
+    reactions = react(settled, nodes, layout, detector, snapshot.reaction)
+    others = [*_forgive(settled, nodes), *look_after(settled, nodes, layout), *moves(snapshot, layout)]
+    for change in [*reactions, *others]:
         changes.setdefault(change.assignment.slice, change)
     yield from changes.values()
     yield from _deploy([a for a in settled if a.slice not in changes], nodes, assigned, layout)

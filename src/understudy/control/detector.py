@@ -1,10 +1,17 @@
-"""Which nodes are gone, from what was last heard of them."""
+"""Which nodes are gone, and which only seem to be, from what was last heard of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from understudy.model.snapshot import NodeView
+
+LATE = 0.5
+"""A heartbeat counts as missed when it is late by this much of its interval: no network is perfectly regular."""
+CALM = 5
+"""Heartbeats in a row that have to come in time before a node is believed to be well again."""
+PATIENT = 5
+"""So many times longer a silent node is waited for while others do its work."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +25,28 @@ class Detector:
     heartbeat_s: float
     misses: int
     misses_disconnected: int = 3
+    wake: int = 1
+    """Heartbeats missed in a row until a node is suspected."""
 
-    def dead(self, node: NodeView) -> bool:
-        allowed = self.misses if node.connected else self.misses_disconnected
+    def dead(self, node: NodeView, *, covered: bool = False) -> bool:
+        """`covered`: all that the node should do is done elsewhere meanwhile."""
+        misses = self.misses * PATIENT if covered else self.misses
+        allowed = misses if node.connected else self.misses_disconnected
         return node.silent_s > allowed * self.heartbeat_s
+
+    @property
+    def missed_s(self) -> float:
+        """After so long a heartbeat counts as missed."""
+        return (1 + LATE) * self.heartbeat_s
+
+    def suspects(self, node: NodeView) -> bool:
+        silent = node.silent_s > (self.wake + LATE) * self.heartbeat_s
+        return not node.connected or node.slow or silent
+
+    def trusts(self, node: NodeView) -> bool:
+        """Whether a node that was suspected is well again. Not the same as its not being suspected any more: a starved
+        node gets a word out now and then."""
+        return not self.suspects(node) and node.steady_s >= CALM * self.heartbeat_s
 
     @property
     def usual_s(self) -> float:

@@ -39,12 +39,15 @@ class SliceReport(Frozen):
 
 
 class RecoveryReport(Frozen):
-    """`steps` are seconds; `actual_s` runs from the fault to the first epoch nobody had finished before."""
+    """`steps` are seconds; `actual_s` runs from the fault to the first epoch nobody had finished before. `idle_s` of it
+    there was no new input yet, so what counts against an objective is `away_s`, the rest."""
 
     slice: str
     scheme: str
     steps: dict[str, float]
     actual_s: float
+    idle_s: float
+    away_s: float
     epochs_replayed: int
     predicted_s: dict[str, float] | None = None
 
@@ -64,6 +67,22 @@ class FaultReport(Frozen):
     at_s: float
     detected_after_s: float | None
     recoveries: tuple[RecoveryReport, ...]
+
+
+class ReactionReport(Frozen):
+    """Secondaries that were woken because a node was silent or slow. `stood_in` made something new, `false_alarms` did
+    not; `promoted` ones stayed. `read_back` epochs were taken over as state by primaries that had missed them. The
+    rest is what it cost that secondaries were awake."""
+
+    woken: int = 0
+    stood_in: int = 0
+    rolled_back: int = 0
+    false_alarms: int = 0
+    promoted: int = 0
+    read_back: int = 0
+    awake_s: float = 0.0
+    cpu_s: float = 0.0
+    bytes: int = 0
 
 
 class DecisionReport(Frozen):
@@ -109,6 +128,8 @@ class SchemeCosts(Frozen):
 class CostReport(Frozen):
     cpu_s: dict[str, float]
     peak_memory_bytes: dict[str, int]
+    bytes_received: int
+    bytes_pulled: int
     bytes_published: int
     bytes_shipped: int
     schemes: dict[str, SchemeCosts] = Field(default_factory=dict)
@@ -125,6 +146,7 @@ class Report(Frozen):
     faults: tuple[FaultReport, ...]
     transitions: tuple[TransitionReport, ...]
     decisions: tuple[DecisionReport, ...]
+    reactions: ReactionReport = ReactionReport()
     sinks: dict[str, SinkReport]
     costs: CostReport
     diverged: tuple[str, ...]
@@ -177,6 +199,28 @@ def decision_reports(events: Sequence[Event], began_at: float) -> tuple[Decision
         DecisionReport(at_s=round(e.at - began_at, 3), sentence=e.text, figures=e.fields)
         for e in events
         if e.kind == "decision"
+    )
+
+
+def reaction_report(events: Sequence[Event], replicas: Sequence[ReplicaStatus]) -> ReactionReport:
+    def of(kind: str) -> list[Event]:
+        return [event for event in events if event.kind == kind]
+
+    back = of("rolled_back")
+
+    def spent(*names: str) -> float:
+        return float(sum(event.fields.get(name, 0) for event in back for name in names))
+
+    return ReactionReport(
+        woken=len(of("woken")),
+        stood_in=len(of("stood_in")),
+        rolled_back=len(back),
+        false_alarms=sum(bool(event.fields.get("false_alarm")) for event in back),
+        promoted=sum(bool(event.fields.get("awake")) for event in of("promoted")),
+        read_back=sum(replica.read_back for replica in replicas),
+        awake_s=round(spent("awake_s"), 3),
+        cpu_s=round(spent("cpu_s"), 3),
+        bytes=int(spent("bytes_received", "bytes_published", "bytes_shipped")),
     )
 
 
@@ -234,11 +278,19 @@ def _answers(event: Event, target: str) -> bool:
 
 def _recovery(event: Event, at: float, detected_at: float, events: Sequence[Event]) -> RecoveryReport:
     fields = event.fields
+    # A secondary that was awake already may have done what was due before the fault.
+    actual = max(0.0, fields["done_at"] - at)
+    idle = actual if fields.get("seamless") else min(actual, fields["idle"])
+    steps = {name: round(fields[name], 3) for name in STEPS}
+    # Whoever was woken at the first sign was at work before the node was given up.
+    detect = max(0.0, min(detected_at - at, actual - sum(steps.values())))
     return RecoveryReport(
         slice=fields["slice"],
         scheme=_protected_by(fields["slice"], at, events),
-        steps={"detect": round(detected_at - at, 3)} | {name: round(fields[name], 3) for name in STEPS},
-        actual_s=round(fields["done_at"] - at, 3),
+        steps={"detect": round(detect, 3)} | steps,
+        actual_s=round(actual, 3),
+        idle_s=round(idle, 3),
+        away_s=round(actual - idle, 3),
         epochs_replayed=fields["replayed"],
         predicted_s=fields.get("predicted"),
     )

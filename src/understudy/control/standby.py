@@ -11,7 +11,7 @@ from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.recovery import ACTIVE, Guarantee, Scheme
 from understudy.model.snapshot import Assignment, NodeView, Seat
-from understudy.model.switches import OFF, ROWS, reached
+from understudy.model.switches import ALL, OFF, ROWS, rank, reached
 
 MAX_MISHAPS = 3
 # What a secondary costs its node, against 1 for a slice that works.
@@ -52,8 +52,13 @@ def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, D
         ),
     )
     if assignment.standby is not None:
-        seat, switches = assignment.standby, ROWS[assignment.scheme]
-        yield seat.node, Deploy(slice=name, generation=seat.generation, lead=False, switches=switches)
+        seat, awake = assignment.standby, assignment.awake
+        switches = ALL if awake else ROWS[assignment.scheme]
+        every = 1 if awake else 0
+        yield (
+            seat.node,
+            Deploy(slice=name, generation=seat.generation, lead=False, switches=switches, ship_every=every),
+        )
 
 
 def _interval(vertex: Vertex, assignment: Assignment) -> int:
@@ -65,8 +70,8 @@ def _interval(vertex: Vertex, assignment: Assignment) -> int:
 
 def agrees(replica: ReplicaStatus, deploy: Deploy) -> bool:
     """Whether the replica was told all this; what it has reached by now is another question."""
-    asked = (replica.lead, replica.asked) == (deploy.lead, deploy.switches)
-    return asked and (not deploy.lead or replica.ship_every == deploy.ship_every)
+    told = (replica.lead, replica.asked, replica.ship_every)
+    return told == (deploy.lead, deploy.switches, deploy.ship_every)
 
 
 def standing_by(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
@@ -93,7 +98,10 @@ def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
     if assignment.scheme is Scheme.NONE:
         return Scheme.NONE
     secondary = standing_by(assignment, nodes)
-    return Scheme.PASSIVE_REPLICATION if secondary is None else reached(secondary.switches)
+    if secondary is None:
+        return Scheme.PASSIVE_REPLICATION
+    found = reached(secondary.switches)
+    return min(found, Scheme.PASSIVE_STANDBY_HOT, key=rank) if secondary.sleeps else found
 
 
 def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout) -> Iterator[Assign]:

@@ -12,19 +12,24 @@ from understudy.model.recovery import Scheme, member
 MANAGER = "manager"
 
 _WHEN = r"@(?:epoch(?P<epoch>\d+)|(?P<time>\d+(?:\.\d+)?)s)"
-_SPEC = re.compile(rf"(?P<kind>kill|freeze):(?P<target>[A-Za-z][\w-]*){_WHEN}(?:\+(?P<length>\d+(?:\.\d+)?)s)?")
+_SPEC = re.compile(rf"(?P<kind>kill|freeze|starve):(?P<target>[A-Za-z][\w-]*){_WHEN}(?:\+(?P<length>\d+(?:\.\d+)?)s)?")
 _SWITCH = re.compile(rf"(?P<kind>switch):(?P<target>[A-Za-z][\w-]*\[\d+\])=(?P<scheme>\w+){_WHEN}(?P<length>)")
 
 
 class FaultKind(StrEnum):
     KILL = "kill"
     FREEZE = "freeze"
+    STARVE = "starve"
     SWITCH = "switch"
+
+
+LASTING = (FaultKind.FREEZE, FaultKind.STARVE)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`kill:node-2@epoch12` or `freeze:node-1@8s+3s`: what, whom, when, and for how long.
+    """`kill:node-2@epoch12` or `freeze:node-1@8s+3s`: what, whom, when, and for how long. A starved node gets the CPU
+    for a fifth of the time: `starve:node-1@8s+3s`.
 
     A switch is no fault, but belongs to the same script: `switch:counts[0]=active_standby@20s`.
     """
@@ -44,12 +49,12 @@ class Fault:
     @classmethod
     def parse(cls, spec: str) -> Fault:
         match = _SPEC.fullmatch(spec) or _SWITCH.fullmatch(spec)
-        if match is None or (match["kind"] == FaultKind.FREEZE) != bool(match["length"]):
+        if match is None or (match["kind"] in LASTING) != bool(match["length"]):
             raise InvalidInput(
                 f"--fault {spec}",
                 why="that is not a fault we know how to cause",
-                fix="write kill:NODE@10s, kill:NODE@epoch12, kill:manager@5s, freeze:NODE@8s+3s "
-                "or switch:SLICE=SCHEME@20s",
+                fix="write kill:NODE@10s, kill:NODE@epoch12, kill:manager@5s, freeze:NODE@8s+3s, "
+                "starve:NODE@8s+3s or switch:SLICE=SCHEME@20s",
             )
         kind = FaultKind(match["kind"])
         return cls(

@@ -34,7 +34,9 @@ class Steps(Frozen):
     """How long the steps of bringing a slice back took, in seconds; `replayed` epochs were there already.
 
     `deploy` starts the query, `read_checkpoint` brings the state, `wire_receive` waits for input, `wire_send` publishes
-    what was held back, `replay` works off what the slice had done before, `first_bag` makes the first new one.
+    what was held back, `replay` works off what the slice had done before, `first_bag` makes the first new one. `idle`
+    is none of these: there was no input yet, and the slice was ready for it. `seamless`: whoever took over was
+    publishing already and at the head, so nothing was ever missing.
     """
 
     deploy: float = 0.0
@@ -43,20 +45,24 @@ class Steps(Frozen):
     wire_send: float = 0.0
     replay: float = 0.0
     first_bag: float = 0.0
+    idle: float = 0.0
     replayed: int = 0
     done: bool = False
     done_at: float = 0.0
+    seamless: bool = False
 
 
 BACK_S = 5.0
-STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag")
+STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag", "idle")
 
 
 class ReplicaStatus(Frozen):
     """`lead`: this replica ships and acknowledges, so it is the primary. `switches` are those that are on by now,
     `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
     `up_s` counts from its start, or from the moment it took over. `shipped_to`, `ship_bytes` and `ship_s` are of the
-    last shipment, `checkpoint_bytes` is what a restore of it would read."""
+    last shipment, `checkpoint_bytes` is what a restore of it would read. `first_bags` nobody had published before;
+    `read_back` epochs were not worked off, because another replica had shipped their state. `sleeps`: it should work,
+    but leaves its node to primaries that are behind."""
 
     slice: str
     generation: int
@@ -82,9 +88,12 @@ class ReplicaStatus(Frozen):
     cpu_s: float = 0.0
     batch_s: float = 0.0
     spooled: int = 0
+    sleeps: bool = False
     gaps: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     ended_at: int | None = None
+    first_bags: int = 0
+    read_back: int = 0
     diverged: int | None = None
     divergences: int = 0
     ship_every: int = 5
@@ -132,6 +141,8 @@ class Heartbeat(Frozen):
     receipts: tuple[Receipt, ...] = ()
     cpu_s: float = 0.0
     memory_bytes: int = 0
+    slow: bool = False
+    """A known piece of work took too long just now; always False unless that detector is on."""
 
 
 class Checked(Frozen):
@@ -164,7 +175,8 @@ class Deploy(Frozen):
     """What a replica shall be: started if it is not there, changed if it is. Sent again until its status agrees.
 
     `rewind`: begin before this epoch, because its bag must be made again. `resume_at`: where a sink goes on.
-    `ship_every`: epochs between two shipped checkpoints, for the replica that leads; 0 ships nothing.
+    `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that was woken ships as well, so
+    that its primary can read back what it missed; only who leads acknowledges.
     """
 
     kind: Literal["deploy"] = "deploy"
@@ -175,6 +187,10 @@ class Deploy(Frozen):
     rewind: int | None = None
     resume_at: int = 0
     ship_every: int = 5
+
+    @property
+    def ships(self) -> bool:
+        return self.lead or self.ship_every > 0
 
 
 class Stop(Frozen):

@@ -45,6 +45,14 @@ class Guarantee(StrEnum):
         return self in (Guarantee.PRECISE, Guarantee.ROLLBACK)
 
 
+class Reaction(StrEnum):
+    """What a missed heartbeat means. `conservative`: nothing, until the node counts as dead. `speculative`: the
+    secondary wakes at once and works beside the primary, until that one answers again or is given up."""
+
+    CONSERVATIVE = "conservative"
+    SPECULATIVE = "speculative"
+
+
 SHIP_EVERY = {Scheme.PASSIVE_STANDBY_HOT: 1, Scheme.PASSIVE_STANDBY_COLD: 1, Scheme.DEPLOYED: 2}
 """A standby lives on what is shipped: every epoch less to replay is an epoch sooner back."""
 SHIP_SELDOM = 5
@@ -58,6 +66,8 @@ class Recovery:
     failure and more to copy before it. Left out, it follows the scheme. `refresh_every` is the number of epochs after
     which a hot standby brings its loaded state up to what was shipped. `objective` is the time after a failure within
     which every slice must be back ("2 s", or seconds); with one, the controller chooses the scheme and the interval.
+    `reaction` is what a node that is only slow sets off: `speculative` wakes the secondary at the first missed
+    heartbeat, reversibly; `conservative` waits until the node counts as dead.
     """
 
     scheme: str = Scheme.PASSIVE_REPLICATION
@@ -65,10 +75,12 @@ class Recovery:
     ship_every: int | None = None
     refresh_every: int = 1
     objective: str | float | None = None
+    reaction: str = Reaction.CONSERVATIVE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scheme", member(Scheme, self.scheme, "scheme"))
         object.__setattr__(self, "guarantee", member(Guarantee, self.guarantee, "guarantee"))
+        object.__setattr__(self, "reaction", member(Reaction, self.reaction, "reaction"))
         for name, what in (("ship_every", "checkpoints are shipped"), ("refresh_every", "a hot standby is refreshed")):
             value = getattr(self, name)
             if value is not None and value < 1:

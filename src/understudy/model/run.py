@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -25,6 +27,13 @@ class Rhythm(Frozen):
         return self.time if self.fast else self.time + (epoch - self.epoch) * self.epoch_s
 
 
+class Detectors(StrEnum):
+    """Who is slow: by missed heartbeats alone, or also by the time a node needs for a known piece of work."""
+
+    HEARTBEAT = "heartbeat"
+    BENCHMARK = "benchmark"
+
+
 class RunSpec(Frozen):
     """The answers to the command line, kept in the home directory so that a run can go on without them."""
 
@@ -40,6 +49,14 @@ class RunSpec(Frozen):
     backlog: int = 100
     heartbeat_s: float = 0.1
     misses: int = 30
+    """Heartbeats missed in a row until a node that is still connected counts as dead."""
+    wake_misses: int = 1
+    """Heartbeats missed in a row until a speculative secondary wakes."""
+    reaction: str | None = None
+    """Answers slow nodes for every operator, whatever it asks for itself."""
+    detector: str = Detectors.HEARTBEAT
+    primaries_first: bool = True
+    """Under overload secondaries sleep; False is there to measure what that is worth."""
     profile: str = "quick"
     scheme: str | None = None
     """Protects every operator, whatever it asks for itself."""

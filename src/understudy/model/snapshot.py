@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from understudy.model.layout import Layout
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
-from understudy.model.recovery import Scheme
+from understudy.model.recovery import Reaction, Scheme
 
 
 class Phase(StrEnum):
@@ -36,6 +37,10 @@ class NodeView:
     replicas: tuple[ReplicaStatus, ...] = ()
     domain: str = ""
     draining: bool = False
+    steady_s: float = math.inf
+    """Since its heartbeats have come in time."""
+    slow: bool = False
+    """It says so itself: a known piece of work took too long."""
 
     def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
         """The replica of a slice under a generation, if this node was heard to have it."""
@@ -72,15 +77,17 @@ class Assignment:
     """Secondaries in a row that failed before they were what they should be."""
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
+    awake: bool = False
+    """The secondary works beside the primary, whose node is silent or slow; it sleeps again when that is over."""
 
     def alone(self) -> Assignment:
         """Without a secondary; its generation is never given out again."""
-        return replace(self, standby=None, issued=self.next_generation - 1)
+        return replace(self, standby=None, issued=self.next_generation - 1, awake=False)
 
     def anew(self, node: str) -> Assignment:
         """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
         generation = self.next_generation
-        return replace(self, node=node, generation=generation, issued=generation, standby=None)
+        return replace(self, node=node, generation=generation, issued=generation, standby=None, awake=False)
 
     @property
     def next_generation(self) -> int:
@@ -102,5 +109,7 @@ class Snapshot:
     """Since the manager started; a run does not wait forever for nodes that never come."""
     scheme: Scheme | None = None
     """Protects every operator, whatever it asks for itself."""
+    reaction: Reaction | None = None
+    """Answers slow nodes for every operator, whatever it asks for itself."""
     left_s: float | None = None
     """Until a run of limited time is over; negative afterwards."""

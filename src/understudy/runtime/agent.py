@@ -35,13 +35,14 @@ from understudy.model.run import Frozen
 from understudy.model.topology import Topology
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
+from understudy.runtime.known_work import KnownWork
 from understudy.stream import check, frames, session
 from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
 from understudy.stream.session import SparkSession
 from understudy.stream.sink import SinkReplica
-from understudy.stream.site import Site
+from understudy.stream.site import Crowd, Site
 from understudy.stream.source import SourceReplica
 
 logger = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class Agent:
         self._site: Site | None = None
         self._goal: int | None = None
         self._usage = (0.0, 0)
+        self._known_work: KnownWork | None = None
 
     def receive(self, message: Any) -> None:
         self._inbox.put(message)
@@ -86,6 +88,7 @@ class Agent:
             receipts=tuple(receipts),
             cpu_s=self._usage[0],
             memory_bytes=self._usage[1],
+            slow=self._known_work.slow if self._known_work else False,
         )
 
     def run(self) -> None:
@@ -140,6 +143,9 @@ class Agent:
         spark = session.start(self.name, self._master, PROFILES[run.profile], local)
         frames.start_meter(spark)
         self._ready()
+        if run.detector == "benchmark":
+            self._known_work = KnownWork()
+            self._known_work.start()
         self._spark = spark
 
     def _check(self) -> Checked:
@@ -175,6 +181,8 @@ class Agent:
             schemas=schemas | {name: check.arrow_schema(op) for name, op in begin.operators.items()},
             rhythm=begin.rhythm,
             backlog=self._welcome.run.backlog,
+            # A run that is as fast as it can be is always behind.
+            crowd=Crowd(on=self._welcome.run.primaries_first and not self._welcome.run.fast),
         )
         if self._goal is not None:
             self._site.goal.set(self._goal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -22,6 +23,9 @@ class Connection:
     beat: Heartbeat = field(default_factory=lambda: Heartbeat(ready=False))
     begun: bool = False
     draining: bool = False
+    steady_at: float = -math.inf
+    drained: bool = False
+    """It was said that nothing is left here."""
 
     @property
     def domain(self) -> str:
@@ -41,7 +45,16 @@ class Connection:
             replicas=self.beat.replicas,
             domain=self.domain,
             draining=self.draining,
+            steady_s=now - self.steady_at,
+            slow=self.beat.slow,
         )
+
+    def hear(self, beat: Heartbeat, now: float, missed_s: float) -> None:
+        """A heartbeat that comes late ends the time in which all of them came in time."""
+        if now - self.heard_at > missed_s or beat.slow:
+            self.steady_at = now
+        self.heard_at = max(self.heard_at, now)
+        self.beat = beat
 
     def state(self, now: float) -> NodeState:
         """For whoever looks at the run."""

@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from understudy.control.detector import Detector
 from understudy.control.instructions import Assign, Instruction
-from understudy.control.standby import allowed
+from understudy.control.standby import allowed, standing_by
 from understudy.errors import InvalidInput
 from understudy.model.layout import Kind
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
-from understudy.model.snapshot import Phase
+from understudy.model.snapshot import Assignment, Phase
 from understudy.runtime.steering import Surroundings
 from understudy.runtime.watched import Watched
+
+PRICES = ("cpu_s", "bytes_received", "bytes_published", "bytes_shipped")
+"""What it costs that a secondary is awake."""
+
+
+@dataclass
+class Woken:
+    """A secondary that was woken: since when, what it had used by then, and whether it has made something new since."""
+
+    event: int
+    at: float
+    before: ReplicaStatus
+    useful: bool = False
+
+    def spent(self, now: ReplicaStatus) -> dict[str, float]:
+        return {name: round(getattr(now, name) - getattr(self.before, name), 3) for name in PRICES}
 
 
 class Guarding(Watched):
     _detector: Detector
+    _woken: dict[str, Woken]
 
     @abstractmethod
     def _enact(self, instruction: Instruction) -> None: ...
@@ -58,6 +76,42 @@ class Guarding(Watched):
             words = change.scheme.replace("_", " ")
             took = f" after {change.seconds:.2f} s" if change.seconds is not None else ""
             self.note("protection", f"{change.slice} is protected by {words}{took}", fields)
+
+    def _note_reaction(self, assignment: Assignment, reason: str) -> None:
+        """A secondary wakes, or sleeps again. It was a false alarm if it never made anything new."""
+        name, secondary = str(assignment.slice), standing_by(assignment, self._views())
+        if secondary is None or assignment.standby is None:
+            return
+        fields: dict[str, Any] = {"slice": name, "node": assignment.standby.node, "primary": assignment.node}
+        if assignment.awake:
+            number = self.note("woken", reason, fields)
+            self._woken[name] = Woken(number, self._clock(), secondary)
+            return
+        woken = self._woken.pop(name, None)
+        if woken is not None:
+            useful = woken.useful or secondary.first_bags > woken.before.first_bags
+            fields |= {"awake_s": round(self._clock() - woken.at, 3), "false_alarm": not useful}
+            fields |= woken.spent(secondary)
+        self.note("rolled_back", f"{reason}, {fields['node']} sleeps again", fields, woken.event if woken else None)
+
+    def _note_stand_in(self, replica: ReplicaStatus) -> None:
+        woken = self._woken.get(replica.slice)
+        if woken is None or replica.generation != woken.before.generation or woken.useful:
+            return
+        if replica.first_bags > woken.before.first_bags:
+            woken.useful = True
+            fields = {"slice": replica.slice, **replica.steps.model_dump()}
+            self.note("stood_in", f"{replica.slice} goes on with its secondary", fields, woken.event)
+
+    def _note_drained(self) -> None:
+        """Says once that nothing is left on a node that was to be emptied."""
+        held = {a.node for a in self._assignments.values()}
+        held |= {a.standby.node for a in self._assignments.values() if a.standby is not None}
+        for name, connection in self._connections.items():
+            empty = connection.draining and name not in held and not connection.beat.replicas
+            if empty and not connection.drained:
+                self.note("drained", f"{name} is empty and can be stopped", {"node": name})
+            connection.drained = empty
 
     def switch(self, slice_id: SliceId, scheme: Scheme) -> None:
         """Protects a slice in another way from now on; raises what speaks against it."""

@@ -26,6 +26,25 @@ POLL_S = 0.05
 END_S = 10.0
 
 
+STARVED_S, FED_S = 0.4, 0.1
+
+
+@dataclass
+class Starving:
+    """A node that is frozen most of the time."""
+
+    child: Child
+    since: float
+    until: float
+    frozen: bool = False
+
+    def follow(self, now: float) -> None:
+        frozen = now < self.until and (now - self.since) % (STARVED_S + FED_S) < STARVED_S
+        if frozen != self.frozen:
+            self.frozen = frozen
+            self.child.freeze() if frozen else self.child.thaw()
+
+
 @dataclass
 class Launcher:
     """`with Launcher(…) as launcher: report = launcher.run()`. Whatever was started is ended on the way out."""
@@ -41,6 +60,7 @@ class Launcher:
     _manager: Child | None = field(default=None, init=False)
     _pending: list[Fault] = field(default_factory=list, init=False)
     _thaws: list[tuple[float, Child]] = field(default_factory=list, init=False)
+    _starving: list[Starving] = field(default_factory=list, init=False)
     _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
     _missing_since: float = field(default=0.0, init=False)
@@ -108,6 +128,7 @@ class Launcher:
         for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
             child.thaw()
             self._thaws.remove((moment, child))
+        self._starve(now)
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
 
     def _switch(self, fault: Fault) -> None:
@@ -128,11 +149,19 @@ class Launcher:
             child.kill()
             # A machine that dies takes its local disk along.
             shutil.rmtree(self.home.nodes / fault.target, ignore_errors=True)
+        elif fault.kind is FaultKind.STARVE:
+            self._starving.append(Starving(child, at, at + fault.length_s))
         else:
             child.freeze()
             self._thaws.append((at + fault.length_s, child))
         self._unsaid.append((fault, at))
         self.tell(f"fault injected: {fault.spec}")
+
+    def _starve(self, now: float) -> None:
+        """Lets starving nodes have the CPU for a fifth of the time."""
+        for one in self._starving:
+            one.follow(now)
+        self._starving = [one for one in self._starving if now < one.until]
 
     def _keep_alive(self, state: RunState | None) -> None:
         """Brings a dead manager back; gives up if a process cannot even start, or if nobody is left to work."""
@@ -169,7 +198,7 @@ class Launcher:
         self._nodes[name] = spawn(name, "understudy.runtime.node", arguments, self.home.logs / f"{name}.log", token)
 
     def _end_all(self) -> None:
-        for _, child in self._thaws:
+        for child in [*(child for _, child in self._thaws), *(one.child for one in self._starving)]:
             child.thaw()
         if self._manager is not None and self._manager.alive:
             self._client.stop()

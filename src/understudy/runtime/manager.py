@@ -45,12 +45,12 @@ from understudy.model.messages import (
     Welcome,
 )
 from understudy.model.names import SliceId
-from understudy.model.recovery import Scheme
+from understudy.model.recovery import Reaction, Scheme
 from understudy.model.run import Frozen, Rhythm, RunSpec
 from understudy.model.snapshot import Assignment, Phase, Snapshot
 from understudy.model.topology import Topology
 from understudy.runtime.connection import Connection
-from understudy.runtime.guarding import Guarding
+from understudy.runtime.guarding import Guarding, Woken
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
 from understudy.runtime.steering import Steering
@@ -88,10 +88,11 @@ class Manager(Guarding):
         self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
         self._diverged: set[str] = set()
+        self._woken: dict[str, Woken] = {}
         self._finishing = False
         self._began = clock()
         self._saved = clock()
-        self._detector = Detector(self.run.heartbeat_s, self.run.misses)
+        self._detector = Detector(self.run.heartbeat_s, self.run.misses, wake=self.run.wake_misses)
         self._assignments = {assignment.slice: assignment for assignment in store.assignments()}
         self._connections: dict[str, Connection] = {}
         self._layout = self._lay_out() if self._phase is Phase.RUNNING else None
@@ -104,7 +105,8 @@ class Manager(Guarding):
     # -- hearing
 
     def connect(self, hello: Hello, send: Callable[[Frozen], None]) -> None:
-        connection = Connection(hello.node, self._clock(), send, hello, draining=self.is_draining(hello))
+        now = self._clock()
+        connection = Connection(hello.node, now, send, hello, draining=self.is_draining(hello), steady_at=now)
         self._connections[hello.node] = connection
         self._lost.pop(hello.node, None)
         self.note("node_joined", f"{hello.node} joined", {"node": hello.node, "pid": hello.pid})
@@ -123,8 +125,7 @@ class Manager(Guarding):
         if isinstance(message, Checked):
             self._checked(message)
             return True
-        connection.heard_at = max(connection.heard_at, self._clock())
-        connection.beat = message
+        connection.hear(message, self._clock(), self._detector.missed_s)
         self._ledger.see(message.replicas)
         self._ledger.see_node(name, message.cpu_s, message.memory_bytes)
         self._receive(connection, message)
@@ -141,11 +142,12 @@ class Manager(Guarding):
     def _note_replicas(self, beat: Heartbeat) -> None:
         for replica in beat.replicas:
             self._steer_by(replica)
+            self._note_stand_in(replica)
             key = (replica.slice, replica.generation)
             if replica.lead and replica.steps.done and replica.generation > 1 and key not in self._recovered:
                 self._recovered.add(key)
                 fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
-                fields["predicted"] = self._steering.back(replica.slice, replica.steps.done_at)
+                fields["predicted"] = self._steering.back(replica.slice, replica.steps)
                 self.note("recovered", f"{replica.slice} is back", fields, self._cause(replica.slice))
             if replica.diverged is not None and replica.slice not in self._diverged:
                 self._diverged.add(replica.slice)
@@ -216,6 +218,7 @@ class Manager(Guarding):
             instructions += self._decide()
         self._greet()
         self._look()
+        self._note_drained()
         self._steer()
         if self._clock() - self._saved > SAVE_EVERY_S:
             self._saved = self._clock()
@@ -250,6 +253,7 @@ class Manager(Guarding):
             delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
             goal=self._goal,
             scheme=Scheme(self.run.scheme) if self.run.scheme else None,
+            reaction=Reaction(self.run.reaction) if self.run.reaction else None,
             waited_s=now - self._began,
             left_s=self._left_s(since),
         )
@@ -314,10 +318,16 @@ class Manager(Guarding):
             if before is not None and self._layout is not None:
                 scheme = self._protections.reached.get(str(new.slice), Scheme.PASSIVE_REPLICATION)
                 self._steering.failed(before, self._layout[new.slice.operator], scheme, self._wall())
+            if self._woken.pop(str(new.slice), None) is not None:
+                fields["awake"] = True
             self.note(kind, reason, fields, self._lost.get(before.node) if before else None)
         elif before.standby != new.standby:
+            # A secondary that is given up while it was awake is no roll-back.
+            self._woken.pop(str(new.slice), None)
             node = new.standby.node if new.standby else None
             self.note("standby", reason, fields | {"node": node, "scheme": new.scheme})
+        elif new.awake != before.awake:
+            self._note_reaction(new, reason)
         elif new.mishaps > before.mishaps or new.passive != before.passive:
             self.note("unprotected", reason, fields)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from typing import Any
 
-from understudy.model.messages import Hello
+from understudy.model.messages import Hello, Welcome
 from understudy.model.run import Frozen
 from understudy.runtime import priority
 from understudy.runtime.agent import Agent
@@ -43,8 +44,13 @@ def serve(url: str, name: str, master: str, domain: str, token: str) -> None:
     def send(message: Frozen) -> None:
         link.send(message)
 
+    def receive(message: Any) -> None:
+        if isinstance(message, Welcome):
+            link.interval_s = message.run.heartbeat_s
+        agent.receive(message)
+
     agent = Agent(name, master, send, ready=priority.step_up)
-    link = Link(url, hello, agent.beat, agent.receive)
+    link = Link(url, hello, agent.beat, receive)
     link.start()
     agent.run()
     link.close()

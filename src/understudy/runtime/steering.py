@@ -15,7 +15,7 @@ from understudy.control.series import Transfer
 from understudy.control.watch import Memory, Settings, Watched
 from understudy.model.costs import Costs
 from understudy.model.layout import Vertex
-from understudy.model.messages import ReplicaStatus
+from understudy.model.messages import ReplicaStatus, Steps
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment
 from understudy.model.switches import ROWS
@@ -96,20 +96,19 @@ class Steering:
             found = estimate(history, vertex.recovery.guarantee, assignment.ship_every or vertex.recovery.ship_every)
             self._outlooks[name] = Outlook(protection, found, at, vertex.recovery.objective_s)
 
-    def back(self, slice_name: str, done_at: float) -> dict[str, float] | None:
+    def back(self, slice_name: str, steps: Steps) -> dict[str, float] | None:
         """The slice is back: answers the steps that were predicted, None if too little was known."""
         outlook = self._outlooks.pop(slice_name, None)
         if outlook is None:
             return None
         history = self._histories[slice_name]
-        error = outlook.estimate.error(
-            outlook.scheme, done_at - outlook.lost_at + history.detect_s, outlook.objective_s
-        )
+        away = 0.0 if steps.seamless else steps.done_at - steps.idle - outlook.lost_at + history.detect_s
+        error = outlook.estimate.error(outlook.scheme, max(0.0, away), outlook.objective_s)
         if error is not None:
             self._histories[slice_name] = recovered(history, error)
-            self._memory = remember_recovery(self._memory, slice_name, error, self._settings, done_at)
-        steps = outlook.estimate.steps[outlook.scheme]
-        return None if steps is None else {name: round(value, 3) for name, value in steps.items()}
+            self._memory = remember_recovery(self._memory, slice_name, error, self._settings, steps.done_at)
+        predicted = outlook.estimate.steps[outlook.scheme]
+        return None if predicted is None else {name: round(value, 3) for name, value in predicted.items()}
 
     def outlook(self, slice_name: str, vertex: Vertex) -> dict[str, float | None]:
         """How long each scheme would take to bring a slice back."""

@@ -57,6 +57,10 @@ class Inputs:
     def upstream(self) -> list[SliceId]:
         return [channel.upstream for channel in self._channels]
 
+    def newest(self) -> int:
+        """The newest epoch that all upstream slices have published."""
+        return min((self._site.log.newest(channel.upstream) for channel in self._channels), default=-1)
+
     def holds(self, epoch: int) -> bool:
         return epoch in self._ahead
 

@@ -38,6 +38,7 @@ class GatedQuery:
         self._failed: BaseException | None = None
         self._query: StreamingQuery | None = None
         self._stopping = False
+        self._favoured: bool | None = None
 
     def start(self, operators: Sequence[Operator], schemas: Sequence[pa.Schema], start: int) -> None:
         frame: list[DataFrame] = frames.inputs(self._spark, self.name, schemas, start)
@@ -66,6 +67,12 @@ class GatedQuery:
             error = self._failed or caught
         if not self._stopping:
             self._ended(error)
+
+    def favour(self, primary: bool) -> None:
+        """Inside a node, tasks of primaries go before those of secondaries."""
+        if primary is not self._favoured:
+            self._favoured = primary
+            self.gate.pool("primaries" if primary else "secondaries")
 
     def announce(self, epoch: int, lines: Sequence[str]) -> None:
         self.gate.announce(epoch, "\n".join(lines))

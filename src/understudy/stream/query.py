@@ -39,6 +39,7 @@ logger = logging.getLogger(__name__)
 AHEAD = 4
 FETCH_AHEAD = 64
 FOLLOW_EVERY_S = 0.05
+LOOK_EVERY_S = 0.1
 
 
 class QueryReplica(Replica):
@@ -65,6 +66,7 @@ class QueryReplica(Replica):
         self._loaded = self._has_run = False
         self._stood_by = False
         self._spent = 0.0
+        self._seen_at = 0.0
 
     @property
     def on(self) -> Switches:
@@ -90,11 +92,13 @@ class QueryReplica(Replica):
     def _act(self, ask: Deploy) -> None:
         """One small thing at a time: a switch, the lead, an epoch, or a look at what was shipped."""
         self._ask = ask
+        if self.query is not None:
+            self.query.favour(ask.ships)
         step = next_step(self.on, ask.switches)
         if step is not None:
             self._turn(step)
-        elif ask.lead != (self._shipper is not None):
-            self._take_lead() if ask.lead else self._give_lead()
+        elif ask.ships != (self._shipper is not None):
+            self._start_shipping() if ask.ships else self._stop_shipping()
         elif self.on.processes:
             self._feed()
         elif self.on.synced:
@@ -173,12 +177,15 @@ class QueryReplica(Replica):
         self._outbox.hold()
 
     def _close(self) -> None:
-        """Waits for what was announced; the state is then that of the last epoch, newer than anything shipped."""
+        """The state is then that of the last epoch, newer than anything shipped."""
+        self._finish_announced()
+        self.update(synced_to=self._done)
+
+    def _finish_announced(self) -> None:
         while self._done < self._next - 1:
             self.pause(0.005)
         while self.query is not None and self._done >= 0 and not self.query.await_committed(self._done, 200):
             self.check_stop()
-        self.update(synced_to=self._done)
 
     def _unload(self) -> None:
         self.inputs.drop()
@@ -189,14 +196,15 @@ class QueryReplica(Replica):
         self.query = None
         self.update(synced_to=-1)
 
-    def _take_lead(self) -> None:
+    def _start_shipping(self) -> None:
         self._shipper = Shipper(self)
         self._shipper.start()
 
-    def _give_lead(self) -> None:
+    def _stop_shipping(self) -> None:
         if self._shipper is not None:
             self._shipper.stop()
         self._shipper = None
+        self.site.crowd.leave(self.slice)
 
     # -- the query
 
@@ -297,7 +305,11 @@ class QueryReplica(Replica):
         epoch, query = self._next, self.query
         if query is None or self.site.goal.reached(epoch):
             self.await_change(0.05)
-        elif not self.inputs.has(epoch, 0.1):
+        elif self._overtaken(epoch) and self._read_back():
+            pass
+        elif self._sleeps():
+            self.await_change(0.05)
+        elif not self._await_input(epoch):
             self._check_trimmed(epoch)
         elif not self.site.room(self.slice, epoch):
             self.await_change(0.01)
@@ -305,6 +317,41 @@ class QueryReplica(Replica):
             self.await_change(0.005)
         else:
             self._announce(query, epoch)
+
+    def _await_input(self, epoch: int) -> bool:
+        began, busy = time.monotonic(), self._done < epoch - 1
+        there = self.inputs.has(epoch) or self.inputs.has(epoch, 0.1)
+        if not busy:
+            self.idled(began)
+        return there
+
+    def _overtaken(self, epoch: int) -> bool:
+        """Whether somebody else has published this epoch and the next, and shipped what comes of them."""
+        if self.deploy.rewind is not None or not self._guarantee.replays:
+            return False
+        return self.site.log.newest(self.slice) > epoch and self.store.newest() > epoch
+
+    def _read_back(self) -> bool:
+        """Takes over the newer state another replica has shipped, instead of working off what that one has done."""
+        self._finish_announced()
+        # Both would change what store and local checkpoint have in common; it starts again with the next step.
+        self._stop_shipping()
+        before = self._done
+        self._follow(refresh_every=1)
+        self.update(read_back=self._status.read_back + self._done - before, epoch=max(self._status.epoch, self._done))
+        logger.info("%s: went from epoch %d to %d by reading state back", self, before, self._done)
+        return self._done > before
+
+    def _sleeps(self) -> bool:
+        """Under overload the primaries of this node come first; meanwhile a secondary is refreshed by state."""
+        if self._ask.ships and time.monotonic() - self._seen_at > LOOK_EVERY_S:
+            self._seen_at = time.monotonic()
+            self.site.crowd.see(self.slice, self.inputs.newest() - self._done)
+        sleeps = not self._ask.ships and self.site.crowd.crowded
+        if sleeps != self._status.sleeps:
+            logger.info("%s %s", self, "sleeps, because primaries here are behind" if sleeps else "works again")
+            self.update(sleeps=sleeps)
+        return sleeps
 
     def _announce(self, query: GatedQuery, epoch: int) -> None:
         ahead = self.inputs.holds(epoch)
@@ -387,6 +434,7 @@ class QueryReplica(Replica):
         return Guarantee(self.vertex.recovery.guarantee)
 
     def release(self) -> None:
+        self.site.crowd.leave(self.slice)
         if self.query is not None:
             self._retire(self.query)
         if self._shipper is not None:

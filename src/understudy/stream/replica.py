@@ -69,8 +69,11 @@ class Replica(ABC):
 
     def adjust(self, deploy: Deploy) -> None:
         """Asks the replica to be something else; it gets there step by step, on its own thread."""
-        if deploy.lead and not self.deploy.lead:
+        if deploy.ships and not self.deploy.ships:
+            # Its bags count from here on, because it takes over or because it was woken.
             self._begin_comeback()
+            if self._status.switches.sends and self._status.epoch >= self._known:
+                self._note_steps(done=True, done_at=time.time(), seamless=True)
         self.deploy = deploy
         self.update(**_asked(deploy))
         self.changed()
@@ -145,6 +148,18 @@ class Replica(ABC):
         self._marked = time.monotonic()
         self._note_steps(**{name: getattr(self._status.steps, name) + self._marked - began})
 
+    def idled(self, since: float) -> None:
+        """Waited for input that nobody had made yet: that is no part of coming back."""
+        seconds = time.monotonic() - max(since, self._began)
+        if self._status.steps.done or seconds <= 0:
+            return
+        self._marked += seconds
+        if self._wired_at is not None:
+            self._wired_at += seconds
+        if self._replayed_at is not None:
+            self._replayed_at += seconds
+        self._note_steps(idle=self._status.steps.idle + seconds)
+
     def wired(self) -> None:
         """Input has arrived; what follows is replay."""
         if self._wired_at is None:
@@ -162,7 +177,8 @@ class Replica(ABC):
         if header.digest != bag.header.digest and not header.lost:
             self.note_divergence(header.epoch)
         if published.first:
-            self.update(bytes_published=self._status.bytes_published + bag.size)
+            published_bytes = self._status.bytes_published + bag.size
+            self.update(bytes_published=published_bytes, first_bags=self._status.first_bags + 1)
         self.finished(header.epoch, bag.header.rows)
         self.progressed(header.epoch)
 

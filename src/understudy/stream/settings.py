@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from understudy.stream.profile import Profile
 
@@ -39,6 +39,7 @@ STREAM = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.scheduler.mode": "FAIR",
+    "spark.scheduler.allocation.file": str(Path(__file__).with_name("jvm") / "pools.xml"),
     # Spark removes the shuffle files of old batches when the JVM collects their objects, by default every 30 minutes.
     "spark.cleaner.periodicGC.interval": "30s",
 }

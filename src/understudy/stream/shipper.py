@@ -81,7 +81,10 @@ class Shipper:
         replica.site.log.settle(replica.slice, epoch)
         began = time.monotonic()
         shipment = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
-        self._acknowledge(self._store.acknowledged())
+        if replica.deploy.lead:
+            # Not a secondary that was woken: its primary may still be reading what it would give away. Nor more than
+            # this replica has done itself, for the same reason.
+            self._acknowledge(min(epoch, self._store.acknowledged()))
         self._store.recycle()
         replica.update(
             bytes_shipped=replica.status().bytes_shipped + shipment.copied,

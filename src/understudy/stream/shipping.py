@@ -142,6 +142,10 @@ class Store:
         kept = self.markers()[:KEPT]
         return min(marker.epoch for marker in kept) if len(kept) == KEPT else -1
 
+    def newest(self) -> int:
+        """The newest epoch whose state was shipped."""
+        return next((marker.epoch for marker in self.markers()), -1)
+
     def markers(self) -> list[Marker]:
         """The complete checkpoints, newest first, whoever shipped them: two replicas at one epoch have one state."""
         found = [marker for _, marker in self._read_markers() if marker is not None]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from understudy.control.spare import sleep
 from understudy.log.disk import Disk
 from understudy.log.interface import Log
 from understudy.model.layout import Kind, Layout
@@ -41,6 +42,30 @@ class Goal:
         return self._epochs is not None and epoch >= self._epochs
 
 
+class Crowd:
+    """How far the primaries of a node are behind, for those who only stand by. Used by many threads."""
+
+    def __init__(self, *, on: bool = True) -> None:
+        self._on = on
+        self._behind: dict[SliceId, int] = {}
+        self._asleep = False
+        self._lock = threading.Lock()
+
+    def see(self, primary: SliceId, behind: int) -> None:
+        with self._lock:
+            self._behind[primary] = behind
+            self._asleep = self._on and sleep(self._asleep, self._behind.values())
+
+    def leave(self, primary: SliceId) -> None:
+        with self._lock:
+            self._behind.pop(primary, None)
+            self._asleep = self._on and sleep(self._asleep, self._behind.values())
+
+    @property
+    def crowded(self) -> bool:
+        return self._asleep
+
+
 @dataclass(frozen=True)
 class Site:
     """`home` is durable and shared by all nodes, `local` is fast and this node's own."""
@@ -57,6 +82,7 @@ class Site:
     rhythm: Rhythm
     backlog: int
     goal: Goal = field(default_factory=Goal)
+    crowd: Crowd = field(default_factory=Crowd)
 
     @property
     def checkpoints(self) -> Path:

@@ -25,6 +25,7 @@ public final class Gate {
   private long jumped = -1;
   private boolean keepsState;
   private boolean loaded;
+  private String pool = "primaries";
 
   /** The gate of a replica, made on first use: the query and the agent may come in either order. */
   public static Gate of(String replica) {
@@ -42,6 +43,11 @@ public final class Gate {
   public synchronized void attach(StreamingQueryWrapper query) {
     execution = (MicroBatchExecution) query.streamingQuery();
     notifyAll();
+  }
+
+  /** The scheduler pool in which the query works from its next batch on. */
+  public synchronized void pool(String name) {
+    pool = name;
   }
 
   /** CPU time the query has used, in nanoseconds. */
@@ -119,6 +125,10 @@ public final class Gate {
   synchronized Long after(long current, long millis) throws InterruptedException {
     // Spark asks for the next offset only when the batch before it is committed.
     committed = Math.max(committed, current);
+    if (execution != null) {
+      // On the query's own thread, whose properties its jobs inherit.
+      execution.sparkSessionForStream().sparkContext().setLocalProperty("spark.scheduler.pool", pool);
+    }
     announced.headMap(current, true).clear();
     notifyAll();
     long deadline = System.nanoTime() + millis * 1_000_000;

@@ -11,8 +11,8 @@ const SCHEMES = [
 ];
 const SHOWN = 12;
 const LISTED = 50;
-const STEPS = ["detect", "deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag"];
-const COLOURS = ["#8a93a3", "#4c78a8", "#72b7b2", "#54a24b", "#b9a52f", "#e07b39", "#b279a2"];
+const STEPS = ["detect", "deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag", "idle"];
+const COLOURS = ["#8a93a3", "#4c78a8", "#72b7b2", "#54a24b", "#b9a52f", "#e07b39", "#b279a2", "#d5d9e0"];
 
 export function template({ view, recoveries }) {
   return html`

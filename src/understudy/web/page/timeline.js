@@ -9,13 +9,14 @@ export const title = "Timeline";
 
 const LANES = ["run", "roll-back", "recovered", "transition", "switch", "reaction", "detection", "fault"];
 const LANE_OF = {
-  fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection", suspected: "detection",
-  assigned: "reaction", promoted: "reaction", standby: "reaction", drain: "reaction",
-  switched: "switch", transition: "transition", protection: "transition", recovered: "recovered", rollback: "roll-back", rolled_back: "roll-back",
+  fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection",
+  assigned: "reaction", promoted: "reaction", standby: "reaction", drain: "reaction", drained: "reaction",
+  woken: "reaction", stood_in: "recovered",
+  switched: "switch", transition: "transition", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
 };
 const TONES = { fault: "down", detection: "catching_up", reaction: "accent", recovered: "healthy", switch: "tentative", transition: "tentative", "roll-back": "degraded", run: "quiet" };
 const BAD = new Set(["fault", "node_lost", "diverged", "failed", "unprotected"]);
-const GOOD = new Set(["recovered", "promoted", "finished", "transition"]);
+const GOOD = new Set(["recovered", "promoted", "stood_in", "rolled_back", "finished", "transition"]);
 const LISTED = 100;
 
 export function template(model) {

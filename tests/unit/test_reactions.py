@@ -1,0 +1,233 @@
+"""Missed heartbeats: who wakes, who sleeps again, who is given up, and what the report says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sim import Cluster
+from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, node, replica, snapshot
+
+from understudy.control.core import decide
+from understudy.control.instructions import LoseNode
+from understudy.control.reactions import react
+from understudy.control.spare import sleep
+from understudy.control.standby import agrees, deployments, protection
+from understudy.model.layout import Layout
+from understudy.model.names import SliceId
+from understudy.model.recovery import Guarantee, Reaction, Recovery, Scheme
+from understudy.model.snapshot import Assignment, NodeView, Seat
+from understudy.model.switches import ALL, ROWS
+
+HOT = Scheme.PASSIVE_STANDBY_HOT
+SLICE = Assignment(COUNTS, "node-1", 1, scheme=HOT, standby=Seat("node-2", 2), issued=2)
+AWAKE = replace(SLICE, awake=True)
+
+
+def laid_out(**changes: Any) -> Layout:
+    """The word count, its counts protected like this."""
+    recovery = Recovery(**({"reaction": "speculative"} | {k: v for k, v in changes.items() if k != "deterministic"}))
+    deterministic = changes.get("deterministic", True)
+    return Layout(
+        tuple(
+            replace(vertex, recovery=recovery, deterministic=deterministic) if vertex.name == "counts" else vertex
+            for vertex in LAYOUT.vertices
+        )
+    )
+
+
+def pair(silent_s: float = 0.0, standby: dict[str, Any] | None = None, **changes: Any) -> dict[str, NodeView]:
+    """Two nodes, the first of which has been silent for so long; `epoch` is how far its primary is."""
+    epoch = changes.pop("epoch", 5)
+    first = node("node-1", replica(COUNTS, epoch=epoch), silent_s=silent_s, **changes)
+    secondary = replica(COUNTS, 2, lead=False, switches=ROWS[HOT], asked=ROWS[HOT])
+    return {"node-1": first, "node-2": node("node-2", secondary, **(standby or {}))}
+
+
+def reaction(
+    assignment: Assignment, nodes: dict[str, NodeView], layout: Layout | None = None, for_all: Reaction | None = None
+) -> bool | None:
+    """Whether the secondary shall be awake; None if nothing is said."""
+    found = list(react([assignment], nodes, layout or laid_out(), DETECTOR, for_all))
+    assert len(found) <= 1
+    return found[0].assignment.awake if found else None
+
+
+def test_one_missed_heartbeat_wakes_a_speculative_secondary() -> None:
+    assert reaction(SLICE, pair(0.14)) is None, "late, but not clearly"
+    assert reaction(SLICE, pair(0.16)) is True
+    assert reaction(SLICE, pair(0.0, connected=False)) is True
+    assert reaction(SLICE, pair(0.0, slow=True)) is True
+    assert reaction(AWAKE, pair(0.16)) is None, "it is awake already"
+
+
+def test_a_conservative_one_waits() -> None:
+    patient = laid_out(reaction="conservative")
+    assert reaction(SLICE, pair(2.9), patient) is None
+    assert reaction(SLICE, pair(0.16), patient, Reaction.SPECULATIVE) is True, "asked for all operators"
+    assert reaction(SLICE, pair(0.16), None, Reaction.CONSERVATIVE) is None
+
+
+def test_an_active_standby_publishes_what_it_holds_whatever_the_reaction() -> None:
+    working = replace(SLICE, scheme=Scheme.ACTIVE_STANDBY)
+    assert reaction(working, pair(0.16), laid_out(reaction="conservative")) is True
+
+
+@pytest.mark.parametrize("scheme", [Scheme.NONE, Scheme.PASSIVE_REPLICATION, Scheme.ACTIVE_REPLICATION])
+def test_nobody_wakes_who_is_absent_or_publishes_anyway(scheme: Scheme) -> None:
+    assert reaction(replace(SLICE, scheme=scheme), pair(0.16)) is None
+
+
+def test_two_copies_work_only_where_they_agree() -> None:
+    assert reaction(SLICE, pair(0.16), laid_out(deterministic=False)) is None
+    assert reaction(replace(SLICE, passive=True), pair(0.16)) is None
+    for guarantee in Guarantee:
+        wakes = reaction(SLICE, pair(0.16), laid_out(guarantee=guarantee))
+        assert wakes is (True if guarantee.replays else None)
+    assert reaction(replace(SLICE, rewind=3), pair(0.16)) is None, "a bag has to be made again"
+
+
+def test_two_silent_nodes_wake_nobody() -> None:
+    assert reaction(SLICE, pair(0.16, {"silent_s": 0.2})) is None
+    assert reaction(SLICE, pair(0.16, {"connected": False})) is None
+
+
+def test_the_secondary_sleeps_again_when_the_primary_is_well_and_where_it_is() -> None:
+    assert reaction(AWAKE, pair(0.0, steady_s=0.2)) is None, "one word in time is not enough"
+    assert reaction(AWAKE, pair(0.16, steady_s=9.0)) is None
+    assert reaction(AWAKE, pair(0.0, steady_s=0.6, epoch=3)) is None, "it is behind"
+    assert reaction(AWAKE, pair(0.0, steady_s=0.6, epoch=4)) is False, "the other may be one ahead"
+
+
+def test_a_node_whose_work_is_done_elsewhere_is_waited_for() -> None:
+    def lost(assignment: Assignment, silent_s: float, **standby: Any) -> bool:
+        instructions = decide(snapshot(*pair(silent_s, standby).values(), assignments=(assignment,)), DETECTOR)
+        return any(isinstance(i, LoseNode) and i.node == "node-1" for i in instructions)
+
+    assert lost(SLICE, 3.1)
+    assert not lost(AWAKE, 3.1)
+    assert not lost(AWAKE, 14.9)
+    assert lost(AWAKE, 15.1)
+    assert lost(AWAKE, 3.1, connected=False), "nobody stands in"
+    two = snapshot(*pair(3.1).values(), assignments=(AWAKE, Assignment(SliceId("words", 0), "node-1", 1)))
+    assert any(isinstance(i, LoseNode) for i in decide(two, DETECTOR)), "somebody waits for the other slice"
+
+
+def test_who_is_awake_works_publishes_and_ships_without_leading() -> None:
+    asleep, awake = (dict(deployments(a, LAYOUT))["node-2"] for a in (SLICE, AWAKE))
+    assert (asleep.switches, asleep.lead, asleep.ships) == (ROWS[HOT], False, False)
+    assert (awake.switches, awake.lead, awake.ships, awake.ship_every) == (ALL, False, True, 1)
+    told = replica(COUNTS, 2, lead=False, asked=ALL, ship_every=0)
+    assert not agrees(told, awake)
+    assert agrees(told.model_copy(update={"ship_every": 1}), awake)
+
+
+def test_a_primary_that_is_given_up_is_taken_over_for_good() -> None:
+    nodes = pair()
+    del nodes["node-1"]
+    found = assigns(decide(snapshot(*nodes.values(), assignments=(AWAKE,)), DETECTOR))[COUNTS]
+    assert (found.node, found.generation, found.awake, found.standby) == ("node-2", 2, False, None)
+
+
+def test_a_secondary_that_sleeps_under_overload_protects_like_a_waiting_one() -> None:
+    active = replace(SLICE, scheme=Scheme.ACTIVE_REPLICATION)
+
+    def protected(**changes: Any) -> Scheme:
+        status = replica(COUNTS, 2, lead=False, switches=ALL, **changes)
+        return protection(active, {"node-2": node("node-2", status)})
+
+    assert protected() is Scheme.ACTIVE_REPLICATION
+    assert protected(sleeps=True) is HOT
+
+
+def test_secondaries_sleep_while_a_primary_is_far_behind() -> None:
+    assert not sleep(False, [])
+    assert not sleep(False, [0, 2])
+    assert sleep(False, [0, 3])
+    assert sleep(True, [2]), "not yet: it would blink"
+    assert not sleep(True, [1, 0])
+
+
+# -- in a cluster
+
+
+def speculative(home: Path, **changes: Any) -> tuple[Cluster, SliceId, str]:
+    """A running cluster, a slice alone on its node, and that node."""
+    cluster = Cluster(home, nodes=7, scheme=HOT, reaction="speculative", **changes)
+    cluster.until(lambda: cluster.delivered > 2 and cluster.settled())
+    hosts = {a.slice: a.node for a in cluster.store.assignments()}
+    alone = next(s for s, name in hosts.items() if s.operator == "counts" and list(hosts.values()).count(name) == 1)
+    return cluster, alone, hosts[alone]
+
+
+def kinds(cluster: Cluster, slice_id: SliceId) -> list[str]:
+    told = ("woken", "stood_in", "rolled_back", "promoted")
+    return [e.kind for e in cluster.store.events() if e.kind in told and e.fields["slice"] == str(slice_id)]
+
+
+def finish(cluster: Cluster) -> Any:
+    cluster.store.keep({"goal": cluster.delivered + 5})
+    cluster.restart_manager()
+    cluster.until(lambda: cluster.manager.state().phase.over)
+    return cluster.manager.report()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_pause_goes_by_nearly_unnoticed(tmp_path: Path, restarts: bool) -> None:
+    cluster, slice_id, name = speculative(tmp_path)
+    cluster.nodes[name].frozen = True
+    before = cluster.delivered
+    cluster.steps(1.0)
+    assert cluster.delivered >= before + 5, "the secondary stands in"
+    if restarts:
+        cluster.restart_manager()
+    cluster.steps(0.8)
+    cluster.heal()
+    cluster.until(cluster.settled)
+    cluster.until(lambda: "rolled_back" in kinds(cluster, slice_id))
+    assert "promoted" not in kinds(cluster, slice_id)
+    assert cluster.nodes[name].replicas[slice_id].status.read_back >= 5, "by state, not by events"
+    report = finish(cluster)
+    assert report.verdict == "exact"
+    assert report.reactions.rolled_back >= 1
+    assert report.reactions.promoted == 0
+    assert report.reactions.false_alarms == 0
+
+
+def test_a_long_silence_promotes_for_good(tmp_path: Path) -> None:
+    cluster, slice_id, name = speculative(tmp_path)
+    cluster.nodes[name].frozen = True
+    cluster.until(lambda: "promoted" in kinds(cluster, slice_id))
+    assert kinds(cluster, slice_id) == ["woken", "stood_in", "promoted"]
+    cluster.heal()
+    cluster.until(cluster.settled)
+    report = finish(cluster)
+    assert report.verdict == "exact"
+    assert report.reactions.promoted == 1
+
+
+def test_a_secondary_that_dies_while_it_stands_in_is_replaced(tmp_path: Path) -> None:
+    cluster, slice_id, name = speculative(tmp_path)
+    cluster.nodes[name].frozen = True
+    cluster.until(lambda: "stood_in" in kinds(cluster, slice_id))
+    assignment = next(a for a in cluster.store.assignments() if a.slice == slice_id)
+    assert assignment.standby is not None
+    cluster.kill(assignment.standby.node)
+    cluster.steps(1.0)
+    cluster.heal()
+    cluster.until(cluster.settled)
+    assert finish(cluster).verdict == "exact"
+
+
+def test_a_late_word_is_a_false_alarm(tmp_path: Path) -> None:
+    cluster, slice_id, name = speculative(tmp_path)
+    cluster.nodes[name].frozen = True
+    cluster.now += 0.06
+    cluster.step()
+    cluster.heal()
+    cluster.until(lambda: "rolled_back" in kinds(cluster, slice_id))
+    event = next(e for e in cluster.store.events() if e.kind == "rolled_back" and e.fields["slice"] == str(slice_id))
+    assert event.fields["awake_s"] > 0
+    assert {"cpu_s", "bytes_published", "false_alarm"} <= event.fields.keys()
