@@ -129,11 +129,13 @@ def measure(name: str, settings: dict[str, str], digest: str) -> dict[str, Any]:
     if report.verdict != "exact":
         raise SystemExit(f"{name}: {report.verdict}: {report.failure}")
     costs = report.costs
-    moved = costs.bytes_received + costs.bytes_pulled + costs.bytes_shipped + costs.bytes_published
+    kinds = ("received", "pulled", "shipped", "published")
+    moved = {kind: getattr(costs, f"bytes_{kind}") for kind in kinds}
     return {
         "name": name,
         "faults": effects(delays, tormentor),
-        "messages": moved,
+        "messages": sum(moved.values()),
+        "moved": moved,
         "cpu_s": round(sum(costs.cpu_s.values()), 1),
         "reactions": report.reactions.model_dump(),
         "same_digest": report.sinks["out"].digest == digest,

@@ -109,3 +109,26 @@ def test_a_flipped_byte_stops_the_query_and_names_the_bag(spark: SparkSession, t
         with pytest.raises(Exception, match="damaged bag"):
             made.query.awaitTermination(60)
         assert str(stored.path) in str(made.query.exception())
+
+
+def test_a_query_works_in_the_pool_of_its_role_from_the_next_batch_on(spark: SparkSession, tmp_path: Path) -> None:
+    seen: dict[int, str | None] = {}
+
+    def note(_: DataFrame, batch: int) -> None:
+        # On the query's own thread, whose properties its jobs inherit.
+        seen[batch] = spark.sparkContext.getLocalProperty("spark.scheduler.pool")
+
+    with bench(spark, tmp_path / "rows", 1, lambda rows: rows) as made:
+        gate = frames.gate(spark, "pools")
+        query = frames.start(frames.inputs(spark, "pools", [SCHEMA])[0], "pools", "append", tmp_path / "pools", note)
+        gate.attach(query._jsq)
+        for epoch, pool in enumerate(("primaries", "secondaries", "primaries")):
+            gate.pool(pool)
+            gate.announce(epoch, "\n".join(made.publish(LEFT, epoch, [(1, "a")]).lines(channel(LEFT))))
+            assert gate.awaitCommitted(epoch, 30_000) == epoch
+        query.stop()
+        frames.remove_gate(spark, "pools")
+    # The query may have asked for its first epoch before it was told its role.
+    assert (seen[1], seen[2]) == ("secondaries", "primaries")
+    weights = [spark.sparkContext._jsc.sc().getPoolForName(name).get().weight() for name in ("primaries", "secondaries")]
+    assert weights == [100, 1]

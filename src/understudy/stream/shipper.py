@@ -79,12 +79,13 @@ class Shipper:
         checkpoint = shipping.committed(query.directory) if replica.vertex.stateful else None
         epoch = checkpoint.epoch if checkpoint else epoch
         replica.site.log.settle(replica.slice, epoch)
+        if self._store.newest() >= epoch:
+            # While two replicas work, the faster one has shipped this already.
+            self._acknowledge_shipped(epoch)
+            return
         began = time.monotonic()
         shipment = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
-        if replica.deploy.lead:
-            # Not a secondary that was woken: its primary may still be reading what it would give away. Nor more than
-            # this replica has done itself, for the same reason.
-            self._acknowledge(min(epoch, self._store.acknowledged()))
+        self._acknowledge_shipped(epoch)
         self._store.recycle()
         replica.update(
             bytes_shipped=replica.status().bytes_shipped + shipment.copied,
@@ -93,6 +94,12 @@ class Shipper:
             ship_bytes=shipment.copied,
             ship_s=round(time.monotonic() - began, 4),
         )
+
+    def _acknowledge_shipped(self, epoch: int) -> None:
+        """Not by a secondary that was woken: its primary may still be reading what it would give away. Nor more than
+        this replica has done itself, for the same reason."""
+        if self._replica.deploy.lead:
+            self._acknowledge(min(epoch, self._store.acknowledged()))
 
     def _acknowledge(self, epoch: int) -> None:
         for channel in self._replica.channels:

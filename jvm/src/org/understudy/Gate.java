@@ -125,10 +125,6 @@ public final class Gate {
   synchronized Long after(long current, long millis) throws InterruptedException {
     // Spark asks for the next offset only when the batch before it is committed.
     committed = Math.max(committed, current);
-    if (execution != null) {
-      // On the query's own thread, whose properties its jobs inherit.
-      execution.sparkSessionForStream().sparkContext().setLocalProperty("spark.scheduler.pool", pool);
-    }
     announced.headMap(current, true).clear();
     notifyAll();
     long deadline = System.nanoTime() + millis * 1_000_000;
@@ -142,6 +138,10 @@ public final class Gate {
         return null;
       }
       wait(left);
+    }
+    if (execution != null) {
+      // On the query's own thread, whose properties its jobs inherit.
+      execution.sparkSessionForStream().sparkContext().setLocalProperty("spark.scheduler.pool", pool);
     }
     return announced.higherKey(current);
   }

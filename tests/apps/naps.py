@@ -1,0 +1,34 @@
+"""Sums per key whose batches take as long as their rows say: overload without using the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+import understudy as us
+
+FIRST, LAST = 14, 20
+NAP_MS = 900
+"""For some epochs a batch takes twice as long as an epoch."""
+
+
+def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> pa.Table:
+    keys = np.arange(rows) % 20
+    nap = np.where((np.arange(rows) < 20) & (FIRST <= epoch <= LAST), NAP_MS // 10, 0)
+    return pa.table({"key": keys, "value": rng.integers(0, 1000, rows), "nap": nap})
+
+
+app = us.Topology("naps", epoch="500 ms")
+rows = app.source("rows", us.sources.Generator(make, "key long, value long, nap long", rate=400, seed=3))
+
+
+@app.operator(rows, key="key", slices=2, output_mode="update")
+def sums(rows: DataFrame) -> DataFrame:
+    slept = F.expr("java_method('java.lang.Thread', 'sleep', nap)")
+    awake = rows.select("key", "value", slept.alias("slept")).where("slept is not null")
+    return awake.groupBy("key").agg(F.sum("value").alias("sum"))
+
+
+app.sink("out", sums, us.sinks.Parquet("out"))
