@@ -110,7 +110,7 @@ def measure(objective: float, shape: str, seed: int, arguments: argparse.Namespa
     one: dict[str, Any] = {
         "objective_s": objective,
         "shape": shape,
-        "recoveries": recoveries(report, objective, killer),
+        "recoveries": recoveries(report, killer),
     }
     one |= {"shares": shares(report), "cpu": cpu_share(report), "transitions": len(report.transitions)}
     for recovery in one["recoveries"]:
@@ -119,7 +119,7 @@ def measure(objective: float, shape: str, seed: int, arguments: argparse.Namespa
     return one
 
 
-def recoveries(report: Report, objective: float, killer: Killer) -> list[dict[str, Any]]:
+def recoveries(report: Report, killer: Killer) -> list[dict[str, Any]]:
     found = []
     for fault, settled in zip(report.faults, killer.settled, strict=True):
         for one in fault.recoveries:
@@ -133,7 +133,8 @@ def recoveries(report: Report, objective: float, killer: Killer) -> list[dict[st
                     "settled": settled[one.slice],
                     "away_s": one.away_s,
                     "predicted_s": predicted,
-                    "kept": one.away_s <= objective,
+                    "kept": one.missed is None,
+                    "missed": one.missed,
                     "steps": {name: value for name, value in one.steps.items() if value >= 0.01},
                     "predicted_steps": {k: v for k, v in (one.predicted_s or {}).items() if abs(v) >= 0.01},
                 }
@@ -244,7 +245,7 @@ def show(found: Sequence[dict[str, Any]]) -> None:
         )
     everything = [r | {"objective_s": one["objective_s"]} for one in found for r in one["recoveries"]]
     for miss in (r for r in everything if not r["kept"]):
-        print(f"  broken: {miss}")
+        print(f"  broken by {miss['scheme']}: {miss['slice']} {miss['missed']}")
     known = [r["predicted_s"] / r["away_s"] for r in everything if r["predicted_s"] is not None and r["away_s"] > 0]
     low = sum(ratio < 0.8 for ratio in known)
     settled = sum(not r["kept"] and r["settled"] for r in everything)

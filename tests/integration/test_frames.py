@@ -130,5 +130,7 @@ def test_a_query_works_in_the_pool_of_its_role_from_the_next_batch_on(spark: Spa
         frames.remove_gate(spark, "pools")
     # The query may have asked for its first epoch before it was told its role.
     assert (seen[1], seen[2]) == ("secondaries", "primaries")
-    weights = [spark.sparkContext._jsc.sc().getPoolForName(name).get().weight() for name in ("primaries", "secondaries")]
+    weights = [
+        spark.sparkContext._jsc.sc().getPoolForName(name).get().weight() for name in ("primaries", "secondaries")
+    ]
     assert weights == [100, 1]

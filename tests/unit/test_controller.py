@@ -29,7 +29,7 @@ def decide(objective: float, weights: Costs = EVERYTHING, **options: Any) -> Dec
     ("objective", "scheme"),
     [
         (0.0, Scheme.ACTIVE_REPLICATION),
-        (0.8, Scheme.ACTIVE_STANDBY),
+        (1.0, Scheme.ACTIVE_STANDBY),
         (1.6, Scheme.PASSIVE_STANDBY_HOT),
         (2.0, Scheme.PASSIVE_STANDBY_COLD),
         (20.0, Scheme.PASSIVE_REPLICATION),
@@ -64,7 +64,7 @@ def test_a_decision_says_why_in_a_sentence() -> None:
         "counts[0]: passive standby hot, 1.3 s of 1.6 s, saves 80 % CPU; "
         "passive standby cold would need 1.6 s and a margin of 10 %"
     )
-    assert decide(0.0).sentence == "counts[0]: active replication, 0.0 s of 0 s; active standby would need 0.5 s"
+    assert decide(0.0).sentence == "counts[0]: active replication, 0.0 s of 0 s; active standby would need 0.8 s"
     assert decide(20.0).sentence.endswith("saves 100 % CPU; nothing is cheaper")
     assert decide(0.1, passive=True).why is Why.UNREACHABLE
     assert "nothing keeps the objective" in decide(0.1, passive=True).sentence

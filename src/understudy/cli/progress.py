@@ -107,5 +107,7 @@ def show_report(console: Console, report: Report) -> None:
             steps = ", ".join(f"{name} {value:.2f}" for name, value in recovery.steps.items())
             text = f"  {recovery.slice} back after {recovery.actual_s:.2f} s ({steps}), "
             console.print(text + f"{recovery.epochs_replayed} epochs replayed", highlight=False)
+            if recovery.missed is not None:
+                console.print(f"  [yellow]promise broken[/]: {recovery.missed}", highlight=False)
     for name in report.diverged:
         console.print(f"[yellow]{name} is not deterministic[/]: its replay differed from what it had published")

@@ -113,7 +113,8 @@ def fixed_steps(facts: Facts) -> dict[str, Floats]:
     steps["read_checkpoint"][:, : DEPLOYED + 1] = (load + read)[:, None]
     steps["wire_receive"][:, : COLD + 1] = facts["wire_receive"][:, None]
     steps["wire_send"][:, STANDBY] = facts["wire_send"]
-    steps["first_bag"][:, : HOT + 1] = (batch * busy)[:, None]
+    # An active standby may be in the middle of a batch; of two that publish, nobody waits for the other.
+    steps["first_bag"][:, : STANDBY + 1] = (batch * busy)[:, None]
     return steps
 
 

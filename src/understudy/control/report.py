@@ -6,14 +6,17 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field
 
+from understudy.control.promises import missed
 from understudy.model import hashing
 from understudy.model.event import Event
 from understudy.model.faults import MANAGER
 from understudy.model.messages import STEPS, Failure, Receipt, ReplicaStatus
+from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen, Rhythm
 from understudy.model.snapshot import Assignment, Phase
@@ -50,6 +53,9 @@ class RecoveryReport(Frozen):
     away_s: float
     epochs_replayed: int
     predicted_s: dict[str, float] | None = None
+    objective_s: float | None = None
+    missed: str | None = None
+    """Why the objective was not kept, if there was one and it was not."""
 
 
 class TransitionReport(Frozen):
@@ -247,12 +253,14 @@ def _reaches(event: Event, scheme: str) -> bool:
     return event.fields["scheme"] == scheme and event.fields["seconds"] is not None
 
 
-def fault_reports(events: Sequence[Event], began_at: float) -> tuple[FaultReport, ...]:
-    """Follows every injected fault to its detection and the recoveries it caused."""
-    return tuple(_fault(event, events, began_at) for event in events if event.kind == "fault")
+def fault_reports(
+    events: Sequence[Event], began_at: float, objectives: Mapping[str, float] = MappingProxyType({})
+) -> tuple[FaultReport, ...]:
+    """Follows every injected fault to its detection and the recoveries it caused; objectives are by operator."""
+    return tuple(_fault(event, events, began_at, objectives) for event in events if event.kind == "fault")
 
 
-def _fault(fault: Event, events: Sequence[Event], began_at: float) -> FaultReport:
+def _fault(fault: Event, events: Sequence[Event], began_at: float, objectives: Mapping[str, float]) -> FaultReport:
     at, target = float(fault.fields["at"]), fault.fields["target"]
     others = [e.fields["at"] for e in events if e.kind == "fault" and e.fields["target"] == target]
     # What was noticed only after the next fault of the same target is that one's.
@@ -265,7 +273,7 @@ def _fault(fault: Event, events: Sequence[Event], began_at: float) -> FaultRepor
         spec=fault.fields["spec"],
         at_s=round(at - began_at, 3),
         detected_after_s=round(lost.at - at, 3) if lost else None,
-        recoveries=tuple(_recovery(e, at, lost.at if lost else at, events) for e in recoveries),
+        recoveries=tuple(_recovery(e, at, lost.at if lost else at, events, objectives) for e in recoveries),
     )
 
 
@@ -276,30 +284,48 @@ def _answers(event: Event, target: str) -> bool:
     )
 
 
-def _recovery(event: Event, at: float, detected_at: float, events: Sequence[Event]) -> RecoveryReport:
+def _recovery(
+    event: Event, at: float, detected_at: float, events: Sequence[Event], objectives: Mapping[str, float]
+) -> RecoveryReport:
     fields = event.fields
+    name = fields["slice"]
     # A secondary that was awake already may have done what was due before the fault.
     actual = max(0.0, fields["done_at"] - at)
     idle = actual if fields.get("seamless") else min(actual, fields["idle"])
     steps = {name: round(fields[name], 3) for name in STEPS}
     # Whoever was woken at the first sign was at work before the node was given up.
     detect = max(0.0, min(detected_at - at, actual - sum(steps.values())))
+    steps = {"detect": round(detect, 3)} | steps
+    objective, scheme = objectives.get(SliceId.parse(name).operator), _protected_by(name, at, events)
+    wanted = _wanted(name, at, events, objective)
     return RecoveryReport(
-        slice=fields["slice"],
-        scheme=_protected_by(fields["slice"], at, events),
-        steps={"detect": round(detect, 3)} | steps,
+        slice=name,
+        scheme=scheme,
+        steps=steps,
         actual_s=round(actual, 3),
         idle_s=round(idle, 3),
         away_s=round(actual - idle, 3),
         epochs_replayed=fields["replayed"],
         predicted_s=fields.get("predicted"),
+        objective_s=objective,
+        missed=missed(objective, round(actual - idle, 3), wanted, scheme, steps, fields.get("predicted")),
     )
 
 
-def _protected_by(name: str, at: float, events: Sequence[Event]) -> str:
+def _protected_by(name: str, at: float, events: Sequence[Event]) -> Scheme:
     """The scheme that protected a slice at a moment."""
-    known = [e for e in events if e.kind == "protection" and e.fields["slice"] == name and e.at <= at]
-    return str(known[-1].fields["scheme"]) if known else str(Scheme.PASSIVE_REPLICATION)
+    return _last_scheme("protection", name, at, events) or Scheme.PASSIVE_REPLICATION
+
+
+def _wanted(name: str, at: float, events: Sequence[Event], objective: float | None) -> Scheme:
+    """The scheme that should have; with an objective a slice begins on the safe side."""
+    first = Scheme.PASSIVE_REPLICATION if objective is None else Scheme.ACTIVE_REPLICATION
+    return _last_scheme("switched", name, at, events) or first
+
+
+def _last_scheme(kind: str, name: str, at: float, events: Sequence[Event]) -> Scheme | None:
+    known = [e for e in events if e.kind == kind and e.fields["slice"] == name and e.at <= at]
+    return Scheme(known[-1].fields["scheme"]) if known else None
 
 
 def slice_reports(

@@ -77,6 +77,13 @@ class Guarding(Watched):
             took = f" after {change.seconds:.2f} s" if change.seconds is not None else ""
             self.note("protection", f"{change.slice} is protected by {words}{took}", fields)
 
+    def _expect_recovery(self, assignment: Assignment, detect_s: float | None = None) -> None:
+        """What is predicted at this moment will be compared with what happens."""
+        if self._layout is not None:
+            protected_by = self._protections.reached.get(str(assignment.slice), Scheme.PASSIVE_REPLICATION)
+            vertex = self._layout[assignment.slice.operator]
+            self._steering.failed(assignment, vertex, protected_by, self._wall(), detect_s)
+
     def _note_reaction(self, assignment: Assignment, reason: str) -> None:
         """A secondary wakes, or sleeps again. It was a false alarm if it never made anything new."""
         name, secondary = str(assignment.slice), standing_by(assignment, self._views())
@@ -86,7 +93,9 @@ class Guarding(Watched):
         if assignment.awake:
             number = self.note("woken", reason, fields)
             self._woken[name] = Woken(number, self._clock(), secondary)
+            self._expect_recovery(assignment, self._detector.missed_s)
             return
+        self._steering.not_failed(name)
         woken = self._woken.pop(name, None)
         if woken is not None:
             useful = woken.useful or secondary.first_bags > woken.before.first_bags

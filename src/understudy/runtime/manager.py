@@ -315,11 +315,10 @@ class Manager(Guarding):
             kind = (
                 "promoted" if before and before.standby and before.standby.generation == new.generation else "assigned"
             )
-            if before is not None and self._layout is not None:
-                scheme = self._protections.reached.get(str(new.slice), Scheme.PASSIVE_REPLICATION)
-                self._steering.failed(before, self._layout[new.slice.operator], scheme, self._wall())
             if self._woken.pop(str(new.slice), None) is not None:
                 fields["awake"] = True
+            elif before is not None:
+                self._expect_recovery(before)
             self.note(kind, reason, fields, self._lost.get(before.node) if before else None)
         elif before.standby != new.standby:
             # A secondary that is given up while it was awake is no roll-back.

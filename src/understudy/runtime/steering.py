@@ -39,6 +39,7 @@ class Outlook:
     scheme: Scheme
     estimate: Estimate
     lost_at: float
+    detect_s: float
     objective_s: float | None
 
 
@@ -88,13 +89,23 @@ class Steering:
 
     # -- predicting
 
-    def failed(self, assignment: Assignment, vertex: Vertex, protection: Scheme, at: float) -> None:
-        """A slice has lost its primary: what was predicted for this moment is kept beside what will happen."""
+    def failed(
+        self, assignment: Assignment, vertex: Vertex, protection: Scheme, at: float, detect_s: float | None = None
+    ) -> None:
+        """A slice has lost its primary: what was predicted for this moment is kept beside what will happen.
+
+        `detect_s`: how long that went unnoticed, if not as long as usual.
+        """
         name = str(assignment.slice)
         history = self._histories.get(name)
         if history is not None and protection is not Scheme.NONE:
             found = estimate(history, vertex.recovery.guarantee, assignment.ship_every or vertex.recovery.ship_every)
-            self._outlooks[name] = Outlook(protection, found, at, vertex.recovery.objective_s)
+            noticed = history.detect_s if detect_s is None else detect_s
+            self._outlooks[name] = Outlook(protection, found, at, noticed, vertex.recovery.objective_s)
+
+    def not_failed(self, slice_name: str) -> None:
+        """It was a false alarm, or the primary has come back."""
+        self._outlooks.pop(slice_name, None)
 
     def back(self, slice_name: str, steps: Steps) -> dict[str, float] | None:
         """The slice is back: answers the steps that were predicted, None if too little was known."""
@@ -102,7 +113,7 @@ class Steering:
         if outlook is None:
             return None
         history = self._histories[slice_name]
-        away = 0.0 if steps.seamless else steps.done_at - steps.idle - outlook.lost_at + history.detect_s
+        away = 0.0 if steps.seamless else steps.done_at - steps.idle - outlook.lost_at + outlook.detect_s
         error = outlook.estimate.error(outlook.scheme, max(0.0, away), outlook.objective_s)
         if error is not None:
             self._histories[slice_name] = recovered(history, error)

@@ -120,7 +120,7 @@ class Watched(ABC):
             elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
             nodes=tuple(sorted(self._ledger.nodes)),
             slices=slices,
-            faults=fault_reports(store.events(), began),
+            faults=fault_reports(store.events(), began, self._objectives()),
             transitions=transition_reports(store.events(), began),
             decisions=decision_reports(store.events(), began),
             reactions=reaction_report(store.events(), replicas),
@@ -138,6 +138,10 @@ class Watched(ABC):
             failure=self._failure,
             verdict=verdict(self._phase, sinks, slices),
         )
+
+    def _objectives(self) -> dict[str, float]:
+        vertices = self._layout.vertices if self._layout is not None else ()
+        return {v.name: v.recovery.objective_s for v in vertices if v.recovery.objective_s is not None}
 
     def state(self) -> RunState:
         began = self._store.fact("began_at")

@@ -83,9 +83,11 @@ def recover(machine: Machine, slice_: Situation, rng: np.random.Generator) -> Ac
     if Switch.SENDS in has:
         return Actual(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     detect = machine.noticed(rng)
-    if Switch.PROCESSES in has:
-        return Actual(detect, 0.0, 0.0, machine.around(machine.wire_s, rng), 0.0, 0.0)
     busy = slice_.contention
+    if Switch.PROCESSES in has:
+        # It works at its own pace; at worst it has just begun with the batch that is missing.
+        rest = busy * machine.around(float(slice_.batches[-1]), rng) * rng.random()
+        return Actual(detect, 0.0, 0.0, machine.around(machine.wire_s, rng), 0.0, rest)
     wire = 0.0 if Switch.RECEIVES in has else machine.around(machine.wire_s, rng)
     replayed = slice_.batches[:-1].sum() if Guarantee(slice_.guarantee).replays else 0.0
     return Actual(

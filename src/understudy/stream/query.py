@@ -19,13 +19,11 @@ from understudy.log.bag import DamagedBag
 from understudy.model import schema
 from understudy.model.messages import Deploy, State
 from understudy.model.names import SliceId
-from understudy.model.recovery import Guarantee
-from understudy.model.switches import OFF, Switch, Switches
-from understudy.stream import shipping
-from understudy.stream.ahead import InputDamaged, Inputs
+from understudy.model.switches import OFF, Switch
+from understudy.stream.ahead import InputDamaged
+from understudy.stream.following import Following
 from understudy.stream.gated import GatedQuery
-from understudy.stream.outbox import Outbox
-from understudy.stream.replica import InputGone, Replica, Stopped
+from understudy.stream.replica import InputGone, Stopped
 from understudy.stream.shipper import Shipper
 from understudy.stream.sink import damage
 from understudy.stream.site import Site
@@ -37,40 +35,20 @@ _DAMAGED = re.compile(r"damaged bag <<(.*?)>>: ([^\n]*)")
 logger = logging.getLogger(__name__)
 
 AHEAD = 4
-FETCH_AHEAD = 64
 FOLLOW_EVERY_S = 0.05
 LOOK_EVERY_S = 0.1
 
 
-class QueryReplica(Replica):
+class QueryReplica(Following):
     def __init__(self, site: Site, deploy: Deploy) -> None:
         super().__init__(site, deploy)
-        self.channels = site.layout.channels(self.slice)
         self.splits = site.layout.splits(self.slice.operator)
-        self.operators = [op for part in self.vertex.parts for op in site.topology.operators if op.name == part]
-        self.schemas = [site.schemas[edge.upstream] for edge in self.vertex.edges]
-        self.store = shipping.Store(site.checkpoints, self.slice, site.disk)
-        self.shipped = shipping.Shipped()
-        self._own = site.local / f"{self.slice.operator}-{self.slice.index}-{deploy.generation}"
-        self.inputs = Inputs(site, self.channels, self.operators[0], self.schemas, self._own / "ahead")
-        self._outbox = Outbox(self, self._own / "spool", deterministic=self.vertex.deterministic)
-        self.query: GatedQuery | None = None
         self._shipper: Shipper | None = None
-        self._queries = 0
-        self._next = 0
-        self._done = -1
         self._lost: dict[int, tuple[str, ...]] = {}
-        self._ask = deploy
         self._places: dict[str, tuple[SliceId, int]] = {}
         self._failed: BaseException | None = None
-        self._loaded = self._has_run = False
         self._stood_by = False
-        self._spent = 0.0
         self._seen_at = 0.0
-
-    @property
-    def on(self) -> Switches:
-        return self._status.switches
 
     # -- the loop
 
@@ -181,12 +159,6 @@ class QueryReplica(Replica):
         self._finish_announced()
         self.update(synced_to=self._done)
 
-    def _finish_announced(self) -> None:
-        while self._done < self._next - 1:
-            self.pause(0.005)
-        while self.query is not None and self._done >= 0 and not self.query.await_committed(self._done, 200):
-            self.check_stop()
-
     def _unload(self) -> None:
         self.inputs.drop()
 
@@ -205,98 +177,6 @@ class QueryReplica(Replica):
             self._shipper.stop()
         self._shipper = None
         self.site.crowd.leave(self.slice)
-
-    # -- the query
-
-    def _new_query(self, batch: object = None) -> GatedQuery:
-        self._queries += 1
-        name = f"{self}@{self.site.local.name}/{self._queries}"
-        directory = self._own / f"checkpoint-{self._queries}"
-        return GatedQuery(self.site.spark, name, directory, batch or self._batch, self._query_ended)  # type: ignore[arg-type]
-
-    def _start_query(self, *, load: bool) -> None:
-        """Starts a query beside the one that may be there, and only then lets that one go."""
-        query = self._new_query()
-        with self.step("read_checkpoint"):
-            start, again = self._restore(query, load)
-        logger.info("%s: a query starts at epoch %d%s", self, start, "" if again is None else ", its state loaded")
-        with self.step("deploy"):
-            query.start(self.operators, self.schemas, start)
-        before, self.query = self.query, query
-        self._next, self._done = start, start - 1
-        self._loaded = self._has_run = again is not None
-        if again is not None:
-            self._run_again(query, again)
-        self.update(synced_to=start - 1)
-        if before is not None:
-            self._retire(before)
-
-    def _restore(self, query: GatedQuery, load: bool) -> tuple[int, int | None]:
-        """Answers the first epoch to process, and the one to run again so that Spark loads the state."""
-        if self._guarantee is Guarantee.AMNESIA:
-            return 0, None
-        marker, self.shipped = self.store.restore(query.directory, self.deploy.rewind)
-        if marker is None:
-            return 0, None
-        if load and self.vertex.stateful and self.inputs.has(marker.epoch):
-            # Now, because its input may be trimmed at any moment.
-            self.inputs.fetch(marker.epoch)
-            return marker.epoch + 1, shipping.forget_last_commit(query.directory)
-        return marker.epoch + 1, None
-
-    def _run_again(self, query: GatedQuery, epoch: int) -> None:
-        """The last batch of a restored checkpoint once more: its bag is there already, its state is then loaded."""
-        query.announce(epoch, self.inputs.get(epoch).lines)
-        while not query.await_committed(epoch, 100):
-            self.check_stop()
-
-    def _retire(self, query: GatedQuery) -> None:
-        self._spent += query.cpu_s
-        query.stop()
-
-    def _query_ended(self, error: BaseException | None) -> None:
-        if error is not None:
-            self._failed = self._explain(error)
-        self._stop.set()
-        self.changed()
-
-    # -- following
-
-    def _follow(self, *, refresh_every: int | None = None) -> None:
-        """Brings a waiting query to the newest shipped checkpoint, and fetches its next input."""
-        query, synced = self.query, self._next - 1
-        if query is None:
-            return
-        every = refresh_every or self.vertex.recovery.refresh_every
-        pulled = self.store.pull(query.directory, self.shipped, synced + every - 1)
-        if pulled is not None:
-            marker, size = pulled
-            self.update(bytes_pulled=self._status.bytes_pulled + size)
-            self._move(query, marker)
-        if self.on.receives and not self.on.processes:
-            self._fetch_ahead()
-        self._outbox.trim()
-
-    def _move(self, query: GatedQuery, marker: shipping.Marker) -> None:
-        if self.vertex.stateful:
-            moved = query.jump(shipping.last_batch(marker), keep_state=self.on.receives)
-            self._loaded = moved and query.state_loaded
-            waits = not self.deploy.switches.processes
-            unfit = not self._loaded if self.on.receives else not self._has_run
-            if not moved or (waits and unfit):
-                # The query cannot follow, perhaps because a checkpoint was missed: another one starts beside it.
-                self._start_query(load=waits)
-                return
-        self._next, self._done = marker.epoch + 1, marker.epoch
-        self.update(synced_to=marker.epoch)
-        self.inputs.forget(marker.epoch)
-
-    def _fetch_ahead(self) -> None:
-        for epoch in range(self._next, self._next + FETCH_AHEAD):
-            size = self.inputs.fetch(epoch)
-            if not self.inputs.holds(epoch):
-                return
-            self.update(bytes_received=self._status.bytes_received + size)
 
     # -- feeding
 
@@ -400,6 +280,12 @@ class QueryReplica(Replica):
 
     # -- when it fails, and how it is
 
+    def _query_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._failed = self._explain(error)
+        self._stop.set()
+        self.changed()
+
     def _report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
         self.update(state=State.FAILED, failure=damage(error, str(upstream), epoch))
 
@@ -428,10 +314,6 @@ class QueryReplica(Replica):
                 state_bytes=sum(int(op["memoryUsedBytes"]) for op in operators),
                 batch_s=round(max(0, busy) / 1000, 3),
             )
-
-    @property
-    def _guarantee(self) -> Guarantee:
-        return Guarantee(self.vertex.recovery.guarantee)
 
     def release(self) -> None:
         self.site.crowd.leave(self.slice)
