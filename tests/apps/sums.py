@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 import understudy as us
 
 ROWS = us.setting("rows", 1000)
+STATELESS = us.setting("stateless", 0)
 
 
 def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> pa.Table:
@@ -29,6 +30,8 @@ recovery = us.Recovery(
 
 @app.operator(rows, output_mode="update", recovery=recovery)
 def sums(rows: DataFrame) -> DataFrame:
+    if STATELESS:
+        return rows.where("value % 2 = 0").withColumnRenamed("value", "sum")
     return rows.groupBy("key").agg(F.sum("value").alias("sum"))
 
 

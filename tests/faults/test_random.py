@@ -49,7 +49,7 @@ def test_random_trouble_leaves_no_trace(tmp_path: Path, pytestconfig: pytest.Con
 
     print(f"seed {seed}, {rounds} rounds")
     driver = Driver(trouble)
-    options = {"nodes": 3, "replace": True}
+    options = {"nodes": 3, "replace": True, "reaction": "speculative"}
     report = run(APP, tmp_path / "faulty", drive=driver, **options)  # type: ignore[arg-type]
     print(" ".join(done))
     assert report.verdict == "exact", report.failure

@@ -51,6 +51,7 @@ def replica(state: State = State.RUNNING, generation: int = 1, done: bool = Fals
         (entry(scheme="passive_replication"), replica(), node(), True, Health.HEALTHY),
         (entry(state="tentative"), replica(), node(), True, Health.TENTATIVE),
         (entry(scheme="", protection=""), replica(), node(), True, Health.HEALTHY),
+        (entry(awake=True, secondary="node-2"), replica(), node(connected=False), True, Health.DEGRADED),
     ],
 )
 def test_the_worst_that_is_true_decides(

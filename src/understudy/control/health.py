@@ -43,6 +43,8 @@ def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | No
     """The worst that is true of a slice decides."""
     if entry.state == Health.TENTATIVE:
         return Health.TENTATIVE, "its output is provisional and will be corrected"
+    if entry.awake:
+        return Health.DEGRADED, f"{entry.secondary} stands in for {entry.primary}, which is silent or slow"
     if node is None or not node.connected:
         return Health.DOWN, f"{entry.primary or 'its node'} is gone"
     if replica is None or replica.state is State.STARTING:

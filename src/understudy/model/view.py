@@ -39,6 +39,8 @@ class SliceState(Frozen):
     protection: str
     primary: str
     secondary: str | None = None
+    awake: bool = False
+    """The secondary stands in for a primary that is silent or slow."""
     epoch: int = -1
     lag: int = 0
     state: str = "starting"

@@ -183,6 +183,7 @@ class Watched(ABC):
                     protection=self._protections.reached.get(str(assignment.slice), assignment.scheme),
                     primary=assignment.node,
                     secondary=assignment.standby.node if assignment.standby else None,
+                    awake=assignment.awake,
                     epoch=own.epoch if own else -1,
                     lag=newest - own.epoch if own else newest + 1,
                     objective_s=self._layout[assignment.slice.operator].recovery.objective_s,

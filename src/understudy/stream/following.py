@@ -25,7 +25,7 @@ FETCH_AHEAD = 64
 
 
 class Following(Replica):
-    """`_next` is the epoch to be announced next, `_done` the newest whose batch is done."""
+    """`_next` is the epoch to be announced next, `_done` the newest that is done, `_ran` the newest this query ran."""
 
     def __init__(self, site: Site, deploy: Deploy) -> None:
         super().__init__(site, deploy)
@@ -42,6 +42,7 @@ class Following(Replica):
         self._next = 0
         self._done = -1
         self._ask = deploy
+        self._ran = -1
         self._loaded = self._has_run = False
         self._spent = 0.0
 
@@ -78,7 +79,7 @@ class Following(Replica):
         with self.step("deploy"):
             query.start(self.operators, self.schemas, start)
         before, self.query = self.query, query
-        self._next, self._done = start, start - 1
+        self._next, self._done, self._ran = start, start - 1, -1
         self._loaded = self._has_run = again is not None
         if again is not None:
             self._run_again(query, again)
@@ -150,5 +151,6 @@ class Following(Replica):
     def _finish_announced(self) -> None:
         while self._done < self._next - 1:
             self.pause(0.005)
-        while self.query is not None and self._done >= 0 and not self.query.await_committed(self._done, 200):
+        # Not `_done`: a query that was moved on has not run what it was moved past.
+        while self.query is not None and self._ran >= 0 and not self.query.await_committed(self._ran, 200):
             self.check_stop()

@@ -258,7 +258,7 @@ class QueryReplica(Following):
         began = time.thread_time()
         rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
         self._outbox.put(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
-        self._done, self._has_run = max(self._done, epoch), True
+        self._done, self._ran, self._has_run = max(self._done, epoch), epoch, True
         self.inputs.forget(epoch - AHEAD)
         if self._shipper is not None:
             self._shipper.published(epoch)

@@ -9,7 +9,7 @@ export const title = "Topology";
 export const HEALTH = {
   healthy: "works, and is protected as wanted",
   starting: "starts for the first time",
-  degraded: "works, but is protected less than wanted",
+  degraded: "works, but is protected less than wanted, or its secondary stands in",
   catching_up: "is back, and replays what it had done",
   tentative: "gives provisional output, corrected later",
   down: "does not work: its node is gone, or it is being brought back",
@@ -55,7 +55,7 @@ function row(entry) {
     <div class="row"><b>${entry.slice}</b><span class="health" data-health=${entry.health}>${words(entry.health)}</span></div>
     <small>${words(entry.scheme || entry.kind)}${short ? html` <i>(has ${words(entry.protection)})</i>` : nothing}</small>
     <div class="row">
-      <small>${entry.primary || "no node"}${entry.secondary ? `, ${entry.secondary} stands by` : ""}</small>
+      <small>${entry.primary || "no node"}${entry.secondary ? `, ${entry.secondary} stands ${entry.awake ? "in" : "by"}` : ""}</small>
       <small>${entry.epoch < 0 ? "no epoch yet" : `epoch ${entry.epoch}${entry.lag ? `, ${entry.lag} behind` : ""}`}</small>
     </div>
   </div>`;
