@@ -70,6 +70,7 @@ class Hosted:
     status: ReplicaStatus
     receipts: list[Receipt] = field(default_factory=list)
     spool: set[int] = field(default_factory=set)
+    began: float = 0.0
     stood_by: bool = False
 
     @property
@@ -115,6 +116,8 @@ class Node:
                 self._work(slice_id, hosted)
         if self.send is not None:
             receipts = tuple(r for hosted in self.replicas.values() for r in hosted.receipts)
+            for hosted in self.replicas.values():
+                hosted.change(up_s=self.cluster.now - hosted.began)
             statuses = tuple(hosted.status for hosted in self.replicas.values())
             beat = Heartbeat(ready=self.ready, replicas=statuses, receipts=receipts)
             if not self.cluster.manager.hear(self.name, beat):
@@ -169,6 +172,8 @@ class Node:
 
     def _adjust(self, hosted: Hosted, deploy: Deploy) -> None:
         """One switch now, the others one by one while it works."""
+        if deploy.lead and not (hosted.began and hosted.deploy.lead):
+            hosted.began = self.cluster.now
         hosted.deploy = deploy
         hosted.stood_by |= not deploy.lead
         hosted.change(lead=deploy.lead, asked=deploy.switches, ship_every=deploy.ship_every)

@@ -131,7 +131,7 @@ def test_a_primary_that_is_given_up_is_taken_over_for_good() -> None:
     assert (found.node, found.generation, found.awake, found.standby) == ("node-2", 2, False, None)
 
 
-def test_a_secondary_that_sleeps_under_overload_protects_like_a_waiting_one() -> None:
+def test_a_secondary_that_sleeps_or_does_not_keep_up_protects_like_a_waiting_one() -> None:
     active = replace(SLICE, scheme=Scheme.ACTIVE_REPLICATION)
 
     def protected(**changes: Any) -> Scheme:
@@ -140,6 +140,7 @@ def test_a_secondary_that_sleeps_under_overload_protects_like_a_waiting_one() ->
 
     assert protected() is Scheme.ACTIVE_REPLICATION
     assert protected(sleeps=True) is HOT
+    assert protected(late=True) is HOT
 
 
 def test_secondaries_sleep_while_a_primary_is_far_behind() -> None:

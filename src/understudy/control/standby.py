@@ -101,7 +101,9 @@ def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
     if secondary is None:
         return Scheme.PASSIVE_REPLICATION
     found = reached(secondary.switches)
-    return min(found, Scheme.PASSIVE_STANDBY_HOT, key=rank) if secondary.sleeps else found
+    # One that works and is behind would have to catch up first, as one that waits.
+    behind = secondary.sleeps or secondary.late
+    return min(found, Scheme.PASSIVE_STANDBY_HOT, key=rank) if behind else found
 
 
 def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout) -> Iterator[Assign]:

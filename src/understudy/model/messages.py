@@ -62,7 +62,7 @@ class ReplicaStatus(Frozen):
     `up_s` counts from its start, or from the moment it took over. `shipped_to`, `ship_bytes` and `ship_s` are of the
     last shipment, `checkpoint_bytes` is what a restore of it would read. `first_bags` nobody had published before;
     `read_back` epochs were not worked off, because another replica had shipped their state. `sleeps`: it should work,
-    but leaves its node to primaries that are behind."""
+    but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its primary."""
 
     slice: str
     generation: int
@@ -89,6 +89,7 @@ class ReplicaStatus(Frozen):
     batch_s: float = 0.0
     spooled: int = 0
     sleeps: bool = False
+    late: bool = False
     gaps: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     ended_at: int | None = None

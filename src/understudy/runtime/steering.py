@@ -21,6 +21,7 @@ from understudy.model.snapshot import Assignment
 from understudy.model.switches import ROWS
 
 RATE_S = 2.0
+WARM_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,10 @@ class Steering:
     def hear(self, replica: ReplicaStatus, assignment: Assignment, protection: Scheme | None, now: float) -> None:
         """With every heartbeat, of the primary and of the secondary."""
         history = self._histories.get(replica.slice, History(replica.slice))
-        if replica.lead:
+        if replica.lead and replica.up_s < WARM_S:
+            # It compiles its code, beside a machine that brings up another secondary: that is not its pace.
+            self._histories[replica.slice] = history
+        elif replica.lead:
             self._histories[replica.slice] = observe(history, _observation(history, replica))
         elif replica.generation not in history.generations and replica.switches == ROWS[assignment.scheme]:
             size = replica.bytes_pulled

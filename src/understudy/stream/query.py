@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 AHEAD = 4
 FOLLOW_EVERY_S = 0.05
 LOOK_EVERY_S = 0.1
+LATE = 2
+"""Epochs; one behind is what two that work at the same time may be."""
 
 
 class QueryReplica(Following):
@@ -224,14 +226,23 @@ class QueryReplica(Following):
 
     def _sleeps(self) -> bool:
         """Under overload the primaries of this node come first; meanwhile a secondary is refreshed by state."""
-        if self._ask.ships and time.monotonic() - self._seen_at > LOOK_EVERY_S:
+        if time.monotonic() - self._seen_at > LOOK_EVERY_S:
             self._seen_at = time.monotonic()
-            self.site.crowd.see(self.slice, self.inputs.newest() - self._done)
+            self._look_around()
         sleeps = not self._ask.ships and self.site.crowd.crowded
         if sleeps != self._status.sleeps:
             logger.info("%s %s", self, "sleeps, because primaries here are behind" if sleeps else "works again")
             self.update(sleeps=sleeps)
         return sleeps
+
+    def _look_around(self) -> None:
+        """A primary says how far it is behind its input; a secondary, whether it is behind its primary."""
+        if self._ask.ships:
+            self.site.crowd.see(self.slice, self.inputs.newest() - self._done)
+        late = not self._ask.ships and not self.site.rhythm.fast
+        late = late and self.site.log.newest(self.slice) - self._done >= LATE
+        if late != self._status.late:
+            self.update(late=late)
 
     def _announce(self, query: GatedQuery, epoch: int) -> None:
         ahead = self.inputs.holds(epoch)
