@@ -9,14 +9,14 @@ from pyspark.sql import functions as F
 
 import understudy as us
 
-FIRST, LAST = 14, 20
+EVERY, LENGTH = 40, 7
 NAP_MS = 900
-"""For some epochs a batch takes twice as long as an epoch."""
+"""For some epochs in every twenty seconds a batch takes twice as long as an epoch."""
 
 
 def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> pa.Table:
     keys = np.arange(rows) % 20
-    nap = np.where((np.arange(rows) < 20) & (FIRST <= epoch <= LAST), NAP_MS // 10, 0)
+    nap = np.where((np.arange(rows) < 20) & (epoch % EVERY >= EVERY - LENGTH), NAP_MS // 10, 0)
     return pa.table({"key": keys, "value": rng.integers(0, 1000, rows), "nap": nap})
 
 

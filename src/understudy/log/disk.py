@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 TEMPORARY = ".tmp-"
+PIECE = 4 << 20
 
 
 class DiskFull(Unavailable):
@@ -117,8 +118,14 @@ def _beside(path: Path) -> Path:
 
 
 def _write_all(file: IO[bytes], parts: Iterable[ReadableBuffer]) -> None:
+    """Large files go to the disk piece by piece: whoever syncs a small file meanwhile would have to wait for the lot."""
     for part in parts:
-        file.write(part)
+        whole = memoryview(part).cast("B")
+        for start in range(0, len(whole), PIECE):
+            file.write(whole[start : start + PIECE])
+            if len(whole) > PIECE:
+                file.flush()
+                os.fdatasync(file.fileno())
 
 
 @contextmanager
