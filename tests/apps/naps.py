@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 import understudy as us
 
-EVERY, LENGTH = 40, 7
-NAP_MS = 900
+EVERY, LENGTH = 20, 5
+NAP_MS = us.setting("nap_ms", 1800)
 """For some epochs in every twenty seconds a batch takes twice as long as an epoch."""
 
 
@@ -20,8 +20,8 @@ def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> p
     return pa.table({"key": keys, "value": rng.integers(0, 1000, rows), "nap": nap})
 
 
-app = us.Topology("naps", epoch="500 ms")
-rows = app.source("rows", us.sources.Generator(make, "key long, value long, nap long", rate=400, seed=3))
+app = us.Topology("naps", epoch="1 second")
+rows = app.source("rows", us.sources.Generator(make, "key long, value long, nap long", rate=200, seed=3))
 
 
 @app.operator(rows, key="key", slices=2, output_mode="update")

@@ -118,7 +118,7 @@ def _beside(path: Path) -> Path:
 
 
 def _write_all(file: IO[bytes], parts: Iterable[ReadableBuffer]) -> None:
-    """Large files go to the disk piece by piece: whoever syncs a small file meanwhile would have to wait for the lot."""
+    """Large files go to the disk piece by piece: whoever syncs a small file meanwhile would wait for all of it."""
     for part in parts:
         whole = memoryview(part).cast("B")
         for start in range(0, len(whole), PIECE):

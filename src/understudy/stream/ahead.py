@@ -26,6 +26,10 @@ class InputDamaged(Exception):
         self.error, self.upstream, self.epoch = error, upstream, epoch
 
 
+class InputMissing(Exception):
+    """A bag that was there a moment ago."""
+
+
 @dataclass(frozen=True)
 class Input:
     """What the gate is told about an epoch, and which slices left a gap in it."""
@@ -123,7 +127,7 @@ class Inputs:
         except DamagedBag as error:
             raise InputDamaged(error, channel.upstream, epoch) from error
         if stored is None:
-            raise RuntimeError(f"{channel.upstream} lost its bag of epoch {epoch}")
+            raise InputMissing(f"{channel.upstream} lost its bag of epoch {epoch}")
         return stored
 
     def _copy(self, epoch: int, found: Input) -> Input:
@@ -134,7 +138,10 @@ class Inputs:
         with path.open("wb") as file:
             for line in found.lines:
                 number, offset, length, rows, crc, source = line.split("\t", 5)
-                content = _read_part(Path(source), int(offset), int(length))
+                try:
+                    content = _read_part(Path(source), int(offset), int(length))
+                except FileNotFoundError as error:
+                    raise InputMissing(f"{source} was trimmed while it was read") from error
                 if zlib.crc32(content) != int(crc):
                     damaged = DamagedBag(Path(source), "its content does not match its checksum")
                     raise InputDamaged(damaged, found.places[source], epoch)

@@ -20,7 +20,7 @@ from understudy.model import schema
 from understudy.model.messages import Deploy, State
 from understudy.model.names import SliceId
 from understudy.model.switches import OFF, Switch
-from understudy.stream.ahead import InputDamaged
+from understudy.stream.ahead import InputDamaged, InputMissing
 from understudy.stream.following import Following
 from understudy.stream.gated import GatedQuery
 from understudy.stream.replica import InputGone, Stopped
@@ -245,6 +245,13 @@ class QueryReplica(Following):
             self.update(late=late)
 
     def _announce(self, query: GatedQuery, epoch: int) -> None:
+        fetched = 0
+        if not self._ask.lead and self.site.log.newest(self.slice) >= epoch:
+            # Its primary is past this epoch and may ship and give it away at any moment.
+            try:
+                fetched = self.inputs.fetch(epoch)
+            except InputMissing:
+                return
         ahead = self.inputs.holds(epoch)
         found = self.inputs.get(epoch)
         self.wired()
@@ -252,15 +259,17 @@ class QueryReplica(Following):
         self._places |= {path: (upstream, epoch) for path, upstream in found.places.items()}
         self._lost = {number: lost for number, lost in self._lost.items() if number > epoch - 2 * AHEAD}
         self._lost[epoch] = found.lost
-        received = 0 if ahead else found.size
+        received = fetched if ahead else found.size
         self.update(rows_in=self._status.rows_in + found.rows, bytes_received=self._status.bytes_received + received)
         self._next = epoch + 1
         query.announce(epoch, found.lines)
 
     def _check_trimmed(self, epoch: int) -> None:
-        for channel in self.channels:
-            if self.site.log.acknowledged(self.slice, channel.upstream) >= epoch:
-                raise InputGone(self.slice, channel.upstream, epoch)
+        """Input that another replica has acknowledged is in the state that one has shipped."""
+        gone = [c.upstream for c in self.channels if self.site.log.acknowledged(self.slice, c.upstream) >= epoch]
+        if not gone or self.inputs.has(epoch) or (self.store.newest() >= epoch and self._read_back()):
+            return
+        raise InputGone(self.slice, gone[0], epoch)
 
     # -- what comes out
 
