@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,6 +17,9 @@ from understudy.model.faults import Fault
 from understudy.model.recovery import Reaction, Scheme, member
 from understudy.model.run import Detectors, RunSpec
 from understudy.model.topology import Topology, seconds
+
+if TYPE_CHECKING:
+    from understudy.runtime.launcher import Launcher
 
 
 def run(
@@ -80,6 +84,7 @@ def run(
     console = Console(stderr=True, quiet=quiet)
     with lock, Launcher(place, spec, port, faults) as launcher, Progress(console, place.path) as progress:
         launcher.watch, launcher.tell = progress.show, progress.tell
+        _listen(launcher)
         progress.show_page(launcher.url, place.token() if allow_faults else None)
         try:
             result = launcher.run()
@@ -94,6 +99,16 @@ def run(
     elif not quiet:
         show_report(Console(), result)
     raise typer.Exit(0 if result.verdict == "exact" else 1)
+
+
+def _listen(launcher: Launcher) -> None:
+    """The first Ctrl-C ends the run in order, the second at once."""
+
+    def hear(*_: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        launcher.interrupt()
+
+    signal.signal(signal.SIGINT, hear)
 
 
 def _heartbeat(text: str) -> float:

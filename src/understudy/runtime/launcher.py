@@ -64,6 +64,7 @@ class Launcher:
     _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
     _missing_since: float = field(default=0.0, init=False)
+    _interrupted: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
@@ -86,6 +87,8 @@ class Launcher:
         for _ in range(self.spec.nodes):
             self._start_node()
         while True:
+            if self._interrupted:
+                raise KeyboardInterrupt
             state = self._client.state()
             if state is not None:
                 self.watch(state)
@@ -102,6 +105,10 @@ class Launcher:
     def inject(self, spec: str, length_s: float = 0.0) -> None:
         """Causes a fault, or a switch, at the next moment: what a script of tests or a person does while it runs."""
         self._pending.append(Fault.parse(f"{spec}@0s" + (f"+{length_s:.3f}s" if length_s else "")))
+
+    def interrupt(self) -> None:
+        """Ends `run` at its next turn, as Ctrl-C does; raised wherever a signal hits, it may be lost on the way."""
+        self._interrupted = True
 
     def finish(self) -> bool:
         """Lets the run come to its end: what was cut is delivered."""
