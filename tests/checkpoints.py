@@ -49,11 +49,13 @@ class FakeQuery:
         return found
 
     def needed(self) -> dict[str, bytes]:
-        """What a restored checkpoint must consist of: the last commit, and state from the newest snapshot on."""
+        """What a restored checkpoint must consist of: the last commit, and what it takes to run its batch once more, so
+        state from the newest snapshot before it on."""
         names = ["metadata"]
         for kind in ("offsets", "commits"):
             names += [f"{kind}/{n}" for n in range(self.batch + 1) if (self.directory / kind / str(n)).exists()]
-        snapshot = max((int(path.stem) for path in self.directory.rglob("[0-9]*.zip")), default=0)
+        snapshots = [int(path.stem) for path in self.directory.rglob("[0-9]*.zip")]
+        snapshot = max((number for number in snapshots if number <= self.batch), default=0)
         state = [path for path in (self.directory / "state").rglob("[0-9]*.*") if int(path.stem) >= snapshot]
         names += [path.relative_to(self.directory).as_posix() for path in state]
         return {name: (self.directory / name).read_bytes() for name in names}

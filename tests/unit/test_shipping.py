@@ -314,3 +314,14 @@ def test_markers_are_json(slice_: Slice) -> None:
     slice_.advance(1)
     path = slice_.root / "counts/0/markers/0000000000-1.json"
     assert '"epoch": 0' in json.dumps(json.loads(path.read_text()))
+
+
+def test_the_last_batch_can_be_run_again_although_a_snapshot_covers_it(tmp_path: Path, slice_: Slice) -> None:
+    """A standby loads its state that way; without the state before the batch it could not start."""
+    slice_.query.run(3)
+    version = slice_.query.batch + 1
+    assert (slice_.local / f"state/0/0/{version}.zip").exists(), "the snapshot is of the last batch"
+    slice_.ship()
+    slice_.restore(tmp_path / "b")
+    state = {path.name for path in (tmp_path / "b" / "state/0/0").iterdir()}
+    assert {f"{version - 2}.zip", f"{version - 1}.changelog"} <= state

@@ -209,9 +209,7 @@ class QueryReplica(Following):
 
     @property
     def _may_read_back(self) -> bool:
-        # A join that read state back was seen to stand still; it works off its backlog.
-        one_input = len(self.vertex.edges) == 1
-        return one_input and self.deploy.rewind is None and self._guarantee.replays
+        return self.deploy.rewind is None and self._guarantee.replays
 
     def _overtaken(self, epoch: int) -> bool:
         """Whether somebody else has published this epoch and the next, and shipped what comes of them."""

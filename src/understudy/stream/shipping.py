@@ -329,13 +329,14 @@ def _swap(name: str, content: bytes, old: str, new: str) -> bytes:
 def _needed(state: Iterable[Path], version: int, since: int | None = None) -> list[Path]:
     """Leaves out what a restore would not read: versions before the newest snapshot, and after this one.
 
+    A snapshot of this very version does not count: whoever runs the last batch again needs the state before it.
     Changes after `since` stay, although a snapshot covers them: a standby that holds `since` in memory applies them.
     """
     found = [path for path in sorted(state) if _finished(path)]
     versions = {path: int(path.stem) for path in found if path.suffix in STATE and path.stem.isdigit()}
     start: dict[Path, int] = {}
     for path, number in versions.items():
-        if path.suffix in SNAPSHOTS and number <= version:
+        if path.suffix in SNAPSHOTS and number < version:
             start[path.parent] = max(number, start.get(path.parent, 0))
 
     def kept(path: Path, number: int) -> bool:
