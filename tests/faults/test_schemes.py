@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.scripts import Driver, Script, busiest, gone, progressed, protected_by
+from tests.faults.scripts import Driver, Script, both, busiest, gone, progressed, protected_by
 from understudy.control.report import Report
 from understudy.model.switches import LADDER
 from understudy.testing.cluster import run
@@ -23,7 +23,7 @@ def kill_under_every_scheme(driver: Driver) -> Script:
     for scheme in schemes:
         driver.switch_all(scheme)
         yield protected_by(scheme)
-        yield progressed(driver.state, 2)
+        yield both(progressed(driver.state, 2), protected_by(scheme))
         victim = busiest(driver.state)
         driver.launcher.inject(f"kill:{victim}")
         yield gone(victim)

@@ -143,6 +143,11 @@ def test_a_secondary_that_sleeps_or_does_not_keep_up_protects_like_a_waiting_one
     assert protected(late=True) is HOT
 
 
+def test_a_secondary_that_was_woken_protects_as_the_scheme_says() -> None:
+    woken = node("node-2", replica(COUNTS, 2, lead=False, switches=ALL))
+    assert protection(AWAKE, {"node-2": woken}) is AWAKE.scheme
+
+
 def test_secondaries_sleep_while_a_primary_is_far_behind() -> None:
     assert not sleep(False, [])
     assert not sleep(False, [0, 2])

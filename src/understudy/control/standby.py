@@ -100,10 +100,14 @@ def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
     secondary = standing_by(assignment, nodes)
     if secondary is None:
         return Scheme.PASSIVE_REPLICATION
-    found = reached(secondary.switches)
-    # One that works and is behind would have to catch up first, as one that waits.
-    behind = secondary.sleeps or secondary.late
-    return min(found, Scheme.PASSIVE_STANDBY_HOT, key=rank) if behind else found
+    found = [reached(secondary.switches)]
+    if secondary.sleeps or secondary.late:
+        # One that works and is behind would have to catch up first, as one that waits.
+        found.append(Scheme.PASSIVE_STANDBY_HOT)
+    if assignment.awake:
+        # A reaction to one missed heartbeat is not a better scheme.
+        found.append(assignment.scheme)
+    return min(found, key=rank)
 
 
 def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout) -> Iterator[Assign]:

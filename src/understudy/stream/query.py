@@ -141,6 +141,7 @@ class QueryReplica(Following):
             self._start_query(load=True)
 
     def _open(self) -> None:
+        self.update(late=not self._ask.ships)
         if self._stood_by:
             with self.step("read_checkpoint"):
                 self._follow(refresh_every=1)
@@ -230,26 +231,18 @@ class QueryReplica(Following):
         """Under overload the primaries of this node come first; meanwhile a secondary is refreshed by state."""
         if time.monotonic() - self._seen_at > LOOK_EVERY_S:
             self._seen_at = time.monotonic()
-            self._look_around()
+            if self._ask.ships:
+                self.site.crowd.see(self.slice, self.inputs.newest() - self._done)
         sleeps = not self._ask.ships and self.site.crowd.crowded
         if sleeps != self._status.sleeps:
             logger.info("%s %s", self, "sleeps, because primaries here are behind" if sleeps else "works again")
             self.update(sleeps=sleeps)
         return sleeps
 
-    def _look_around(self) -> None:
-        """A primary says how far it is behind its input; a secondary, whether it is behind its primary."""
-        if self._ask.ships:
-            self.site.crowd.see(self.slice, self.inputs.newest() - self._done)
-        late = not self._ask.ships and not self.site.rhythm.fast
-        late = late and self.site.log.newest(self.slice) - self._done >= LATE
-        if late != self._status.late:
-            self.update(late=late)
-
     def _announce(self, query: GatedQuery, epoch: int) -> None:
         fetched = 0
-        if not self._ask.lead and self.site.log.newest(self.slice) >= epoch:
-            # Its primary is past this epoch and may ship and give it away at any moment.
+        if not self._ask.lead:
+            # Its primary may ship this epoch and give it away at any moment, also while it is being read.
             try:
                 fetched = self.inputs.fetch(epoch)
             except InputMissing:
@@ -325,6 +318,7 @@ class QueryReplica(Following):
 
     def measure(self) -> None:
         """What Spark says of the last batch and the state, and what all of it has cost."""
+        self.update(late=self.on.processes and not self._ask.ships and self._behind())
         query = self.query
         if query is None:
             return
@@ -338,6 +332,11 @@ class QueryReplica(Following):
                 state_bytes=sum(int(op["memoryUsedBytes"]) for op in operators),
                 batch_s=round(max(0, busy) / 1000, 3),
             )
+
+    def _behind(self) -> bool:
+        """Whether a secondary that works would first have to catch up, be it because it has only just begun."""
+        distance = 0 if self.site.rhythm.fast else self.site.log.newest(self.slice) - self._done
+        return not self._has_run or distance >= LATE
 
     def release(self) -> None:
         self.site.crowd.leave(self.slice)
