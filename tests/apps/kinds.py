@@ -47,12 +47,13 @@ class Running(StatefulProcessor):
         pass
 
 
-app = us.Topology("kinds", epoch="500 ms")
-payments = app.source("payments", us.sources.Generator(make, SCHEMA, rate=us.setting("rate", 400), seed=7), slices=2)
-clicks = app.source("clicks", us.sources.Generator(make, SCHEMA, rate=us.setting("rate", 400) / 4, seed=8))
+app = us.Topology("kinds", epoch=us.setting("epoch", "500 ms"))
+RATE, SLICES = us.setting("rate", 400), us.setting("slices", 2)
+payments = app.source("payments", us.sources.Generator(make, SCHEMA, rate=RATE, seed=7), slices=SLICES)
+clicks = app.source("clicks", us.sources.Generator(make, SCHEMA, rate=RATE / 4, seed=8))
 
 
-@app.operator(payments, key="user", slices=2, output_mode="update")
+@app.operator(payments, key="user", slices=SLICES, output_mode="update")
 def totals(rows: DataFrame) -> DataFrame:
     return rows.groupBy("user").agg(F.count("*").alias("n"), F.sum("amount").alias("sum"))
 
@@ -77,7 +78,7 @@ def running(rows: DataFrame) -> DataFrame:
     return rows.groupBy("user").transformWithState(Running(), output, "update", "none")
 
 
-@app.operator(payments, slices=2)
+@app.operator(payments, slices=SLICES)
 def large(rows: DataFrame) -> DataFrame:
     return rows.where("amount > 50").select("user", "at", (F.col("amount") * 2).alias("double"))
 

@@ -141,7 +141,7 @@ class QueryReplica(Following):
             self._start_query(load=True)
 
     def _open(self) -> None:
-        self.update(late=not self._ask.ships)
+        self.update(late=not self._ask.lead)
         if self._stood_by:
             with self.step("read_checkpoint"):
                 self._follow(refresh_every=1)
@@ -318,7 +318,7 @@ class QueryReplica(Following):
 
     def measure(self) -> None:
         """What Spark says of the last batch and the state, and what all of it has cost."""
-        self.update(late=self.on.processes and not self._ask.ships and self._behind())
+        self.update(late=self.on.processes and not self._ask.lead and self._behind())
         query = self.query
         if query is None:
             return
