@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from understudy.control.detector import Detector
@@ -15,29 +15,14 @@ from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment, Phase
+from understudy.runtime.awake import Awake
 from understudy.runtime.steering import Surroundings
 from understudy.runtime.watched import Watched
-
-PRICES = ("cpu_s", "bytes_received", "bytes_published", "bytes_shipped")
-"""What it costs that a secondary is awake."""
-
-
-@dataclass
-class Woken:
-    """A secondary that was woken: since when, what it had used by then, and whether it has made something new since."""
-
-    event: int
-    at: float
-    before: ReplicaStatus
-    useful: bool = False
-
-    def spent(self, now: ReplicaStatus) -> dict[str, float]:
-        return {name: round(getattr(now, name) - getattr(self.before, name), 3) for name in PRICES}
 
 
 class Guarding(Watched):
     _detector: Detector
-    _woken: dict[str, Woken]
+    _awake: Awake
 
     @abstractmethod
     def _enact(self, instruction: Instruction) -> None: ...
@@ -84,33 +69,48 @@ class Guarding(Watched):
             vertex = self._layout[assignment.slice.operator]
             self._steering.failed(assignment, vertex, protected_by, self._wall(), detect_s)
 
+    def _note_assignment(self, before: Assignment | None, new: Assignment, reason: str) -> None:
+        name = str(new.slice)
+        fields: dict[str, Any] = {"slice": name, "node": new.node, "generation": new.generation}
+        if before is None or before.generation != new.generation:
+            seat = before.standby if before else None
+            promoted = seat is not None and seat.generation == new.generation
+            if self._awake.forget(name):
+                fields["awake"] = True
+            elif before is not None:
+                self._expect_recovery(before)
+            cause = self._lost.get(before.node) if before else None
+            self.note("promoted" if promoted else "assigned", reason, fields, cause)
+        elif before.standby != new.standby:
+            # A secondary that is given up while it was awake is no roll-back.
+            self._awake.forget(name)
+            node = new.standby.node if new.standby else None
+            self.note("standby", reason, fields | {"node": node, "scheme": new.scheme})
+        elif new.awake != before.awake:
+            self._note_reaction(new, reason)
+        elif new.mishaps > before.mishaps or new.passive != before.passive:
+            self.note("unprotected", reason, fields)
+
     def _note_reaction(self, assignment: Assignment, reason: str) -> None:
-        """A secondary wakes, or sleeps again. It was a false alarm if it never made anything new."""
-        name, secondary = str(assignment.slice), standing_by(assignment, self._views())
+        """A secondary wakes, or sleeps again."""
+        secondary = standing_by(assignment, self._views())
         if secondary is None or assignment.standby is None:
             return
-        fields: dict[str, Any] = {"slice": name, "node": assignment.standby.node, "primary": assignment.node}
+        host = assignment.standby.node
+        fields: dict[str, Any] = {"slice": secondary.slice, "node": host, "primary": assignment.node}
         if assignment.awake:
-            number = self.note("woken", reason, fields)
-            self._woken[name] = Woken(number, self._clock(), secondary)
+            self._awake.wake(self.note("woken", reason, fields), secondary, self._clock())
             self._expect_recovery(assignment, self._detector.missed_s)
             return
-        self._steering.not_failed(name)
-        woken = self._woken.pop(name, None)
-        if woken is not None:
-            useful = woken.useful or secondary.first_bags > woken.before.first_bags
-            fields |= {"awake_s": round(self._clock() - woken.at, 3), "false_alarm": not useful}
-            fields |= woken.spent(secondary)
-        self.note("rolled_back", f"{reason}, {fields['node']} sleeps again", fields, woken.event if woken else None)
+        self._steering.not_failed(secondary.slice)
+        cause, spent = self._awake.sleep(secondary, self._clock())
+        self.note("rolled_back", f"{reason}, {host} sleeps again", fields | spent, cause)
 
     def _note_stand_in(self, replica: ReplicaStatus) -> None:
-        woken = self._woken.get(replica.slice)
-        if woken is None or replica.generation != woken.before.generation or woken.useful:
-            return
-        if replica.first_bags > woken.before.first_bags:
-            woken.useful = True
+        cause = self._awake.stands_in(replica)
+        if cause is not None:
             fields = {"slice": replica.slice, **replica.steps.model_dump()}
-            self.note("stood_in", f"{replica.slice} goes on with its secondary", fields, woken.event)
+            self.note("stood_in", f"{replica.slice} goes on with its secondary", fields, cause)
 
     def _note_drained(self) -> None:
         """Says once that nothing is left on a node that was to be emptied."""

@@ -47,10 +47,11 @@ from understudy.model.messages import (
 from understudy.model.names import SliceId
 from understudy.model.recovery import Reaction, Scheme
 from understudy.model.run import Frozen, Rhythm, RunSpec
-from understudy.model.snapshot import Assignment, Phase, Snapshot
+from understudy.model.snapshot import Phase, Snapshot
 from understudy.model.topology import Topology
+from understudy.runtime.awake import Awake
 from understudy.runtime.connection import Connection
-from understudy.runtime.guarding import Guarding, Woken
+from understudy.runtime.guarding import Guarding
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
 from understudy.runtime.steering import Steering
@@ -88,7 +89,7 @@ class Manager(Guarding):
         self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
         self._diverged: set[str] = set()
-        self._woken: dict[str, Woken] = {}
+        self._awake = Awake()
         self._finishing = False
         self._began = clock()
         self._saved = clock()
@@ -308,27 +309,6 @@ class Manager(Guarding):
         if new.waits_for is None and self._layout is not None:
             for node, deploy in deployments(new, self._layout):
                 self._deploy(node, deploy)
-
-    def _note_assignment(self, before: Assignment | None, new: Assignment, reason: str) -> None:
-        fields: dict[str, Any] = {"slice": str(new.slice), "node": new.node, "generation": new.generation}
-        if before is None or before.generation != new.generation:
-            kind = (
-                "promoted" if before and before.standby and before.standby.generation == new.generation else "assigned"
-            )
-            if self._woken.pop(str(new.slice), None) is not None:
-                fields["awake"] = True
-            elif before is not None:
-                self._expect_recovery(before)
-            self.note(kind, reason, fields, self._lost.get(before.node) if before else None)
-        elif before.standby != new.standby:
-            # A secondary that is given up while it was awake is no roll-back.
-            self._woken.pop(str(new.slice), None)
-            node = new.standby.node if new.standby else None
-            self.note("standby", reason, fields | {"node": node, "scheme": new.scheme})
-        elif new.awake != before.awake:
-            self._note_reaction(new, reason)
-        elif new.mishaps > before.mishaps or new.passive != before.passive:
-            self.note("unprotected", reason, fields)
 
     @_enact.register
     def _(self, instruction: DeployReplica) -> None:
