@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from understudy.model.view import RunState
 
-PATIENCE_S = 6.0
+PATIENCE_S = 20.0
 
 
 def may_replace(state: RunState, missing_s: float) -> bool:

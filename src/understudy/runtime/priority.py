@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
-BEHIND = 10
+BEHIND = 19
 
 
 def step_back() -> None:
