@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 import understudy as us
 
-EVERY, LENGTH = 20, 5
+EVERY, LENGTH = 40, 5
 NAP_MS = us.setting("nap_ms", 1800)
-"""For some epochs in every twenty seconds a batch takes twice as long as an epoch."""
+"""For some epochs in every forty a batch takes twice as long as an epoch."""
 
 
 def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> pa.Table:

@@ -37,12 +37,14 @@ def operators(state: RunState) -> list[SliceState]:
 
 
 def healthy(nodes: int) -> Condition:
-    """Every operator works and is protected as it should be, and there are enough nodes to lose one."""
+    """Every operator works, by itself, and is protected as it should be, and there are enough nodes to lose one."""
 
     def check(state: RunState) -> bool:
         ready = [node for node in state.nodes if node.connected and node.ready]
-        well = [one for one in operators(state) if one.state == "running" and one.protection == one.scheme]
-        return len(ready) >= nodes and 0 < len(operators(state)) == len(well)
+        well = all(
+            one.state == "running" and one.protection == one.scheme and not one.awake for one in operators(state)
+        )
+        return len(ready) >= nodes and bool(operators(state)) and well
 
     return check
 
