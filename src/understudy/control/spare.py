@@ -9,6 +9,14 @@ TOO_FAR = 3
 CLOSE = 1
 """Epochs it may be behind when they go on: less than above, so that they do not blink."""
 
+LATE = 2
+"""Epochs a secondary may not be behind its primary; one is what two that work at the same time may be apart."""
+
+
+def late(primary: int, own: int, *, begun: bool) -> bool:
+    """Whether a secondary that works would first have to catch up, from the newest epoch of its primary and its own."""
+    return not begun or primary - own >= LATE
+
 
 def sleep(asleep: bool, behind: Iterable[int]) -> bool:
     """Whether the secondaries of a node shall sleep, from how far its primaries are behind."""

@@ -13,6 +13,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from understudy.control.spare import late
 from understudy.control.transitions import Step, next_step
 from understudy.log import bag
 from understudy.log.bag import DamagedBag
@@ -37,8 +38,6 @@ logger = logging.getLogger(__name__)
 AHEAD = 4
 FOLLOW_EVERY_S = 0.05
 LOOK_EVERY_S = 0.1
-LATE = 2
-"""Epochs; one behind is what two that work at the same time may be."""
 
 
 class QueryReplica(Following):
@@ -334,9 +333,9 @@ class QueryReplica(Following):
             )
 
     def _behind(self) -> bool:
-        """Whether a secondary that works would first have to catch up, be it because it has only just begun."""
-        distance = 0 if self.site.rhythm.fast else self.site.log.newest(self.slice) - self._done
-        return not self._has_run or distance >= LATE
+        # A run that is as fast as it can be is always behind.
+        newest = self._done if self.site.rhythm.fast else self.site.log.newest(self.slice)
+        return late(newest, self._done, begun=self._has_run)
 
     def release(self) -> None:
         self.site.crowd.leave(self.slice)
