@@ -13,7 +13,7 @@ from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, node, replica, sn
 from understudy.control.core import decide
 from understudy.control.instructions import LoseNode
 from understudy.control.reactions import react
-from understudy.control.spare import sleep
+from understudy.control.spare import late, sleep
 from understudy.control.standby import agrees, deployments, protection
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
@@ -146,6 +146,12 @@ def test_a_secondary_that_sleeps_or_does_not_keep_up_protects_like_a_waiting_one
 def test_a_secondary_that_was_woken_protects_as_the_scheme_says() -> None:
     woken = node("node-2", replica(COUNTS, 2, lead=False, switches=ALL))
     assert protection(AWAKE, {"node-2": woken}) is AWAKE.scheme
+
+
+def test_a_secondary_is_late_until_it_has_begun_and_when_it_is_two_epochs_behind() -> None:
+    assert late(5, 5, begun=False)
+    assert not late(5, 4, begun=True)
+    assert late(5, 3, begun=True)
 
 
 def test_secondaries_sleep_while_a_primary_is_far_behind() -> None:
