@@ -42,11 +42,14 @@ class Shipper:
 
     def published(self, epoch: int) -> None:
         """Called by the query after each bag."""
-        every = self._replica.deploy.ship_every
-        if every == 0:
+        deploy = self._replica.deploy
+        if not deploy.ships:
+            # A secondary that was told to sleep again, and finishes what it had begun.
+            return
+        if deploy.ship_every == 0:
             # Nothing can be replayed into a state that is not kept, so nothing is held back for it.
             self._acknowledge(epoch)
-        if (epoch + 1) % (every or TRIM_EVERY) == 0:
+        if (epoch + 1) % (deploy.ship_every or TRIM_EVERY) == 0:
             with self._due:
                 self._epoch = epoch
                 self._due.notify()
@@ -96,12 +99,13 @@ class Shipper:
         )
 
     def _acknowledge_shipped(self, epoch: int) -> None:
-        """Not by a secondary that was woken: its primary may still be reading what it would give away. Nor more than
-        this replica has done itself, for the same reason."""
-        if self._replica.deploy.lead:
-            self._acknowledge(min(epoch, self._store.acknowledged()))
+        """No more than this replica has done itself: whoever else works may still be reading the rest."""
+        self._acknowledge(min(epoch, self._store.acknowledged()))
 
     def _acknowledge(self, epoch: int) -> None:
+        """Not by a secondary: its primary may still be reading what it would give away."""
+        if not self._replica.deploy.lead:
+            return
         for channel in self._replica.channels:
             self._replica.site.log.acknowledge(self._replica.slice, channel.upstream, epoch)
 
