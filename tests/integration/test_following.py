@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,24 @@ class Half:
     def stop(self) -> None:
         self.query.stop()
         frames.remove_gate(self.spark, self.name)
+    def counts(self, rows: int) -> bool:
+        """Whether the state comes to have so many rows: it is counted some time after it is asked for."""
+        deadline = time.monotonic() + 20
+        while self.gate.stateRows() != rows and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return bool(self.gate.stateRows() == rows)
+
+
+def test_rows_of_the_state_are_counted_not_updates(spark: SparkSession, tmp_path: Path) -> None:
+    log, half = FileLog(tmp_path / "log", Disk()), Half(spark, "counted", tmp_path, 1)
+    keys: set[Any] = set()
+    half.start(kinds.totals.function, kinds.totals.output_mode)
+    for epoch in range(6):
+        rows = conform(kinds.make(epoch, 0, 60, np.random.default_rng(epoch)), SCHEMA)
+        log.publish(bag.make(ROWS, epoch, rows, ()), durable=False)
+        keys |= {row["user"] for row in half.feed(log, epoch)}
+        assert half.counts(len(keys))
+    half.stop()
 
 
 @pytest.mark.parametrize("operator", [kinds.totals, kinds.windows, kinds.joined, kinds.running], ids=lambda o: o.name)

@@ -89,6 +89,11 @@ class GatedQuery:
         return bool(self.gate.loaded())
 
     @property
+    def state_rows(self) -> int:
+        """As of the last time it was asked for: they are counted when no batch runs."""
+        return int(self.gate.stateRows())
+
+    @property
     def cpu_s(self) -> float:
         return int(self.gate.cpuNanos()) / 1e9
 

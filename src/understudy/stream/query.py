@@ -326,8 +326,10 @@ class QueryReplica(Following):
         if progress:
             operators, took = progress["stateOperators"], progress["durationMs"]
             busy = int(took.get("triggerExecution", 0)) - int(took.get("latestOffset", 0))
+            # Spark counts only where somebody has configured it to; see `Rows.java` for why it does not by itself.
+            rows = max(sum(int(op["numRowsTotal"]) for op in operators), query.state_rows if operators else 0)
             self.update(
-                state_rows=sum(int(op["numRowsTotal"]) for op in operators),
+                state_rows=rows,
                 state_bytes=sum(int(op["memoryUsedBytes"]) for op in operators),
                 batch_s=round(max(0, busy) / 1000, 3),
             )

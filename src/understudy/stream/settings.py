@@ -54,6 +54,8 @@ QUIET = {
 ROCKSDB = {
     f"{STREAMING}stateStore.providerClass": f"{EXECUTION}state.RocksDBStateStoreProvider",
     f"{STREAMING}stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    # To count rows Spark looks up every key it writes; a standby that follows, or a restore, does little else.
+    f"{STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
 }
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}

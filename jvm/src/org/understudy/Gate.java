@@ -7,6 +7,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
+import org.apache.spark.sql.execution.streaming.state.RocksDB;
 
 /**
  * What one replica may read, announced epoch by epoch from Python.
@@ -25,6 +26,9 @@ public final class Gate {
   private long jumped = -1;
   private boolean keepsState;
   private boolean loaded;
+  private final Rows rows = new Rows();
+  private boolean counts = true;
+  private long stateRows;
   private String pool = "primaries";
 
   /** The gate of a replica, made on first use: the query and the agent may come in either order. */
@@ -53,6 +57,22 @@ public final class Gate {
   /** CPU time the query has used, in nanoseconds. */
   public synchronized long cpuNanos() {
     return execution == null ? 0 : Meter.nanos(execution);
+  }
+
+  /** Rows in the state, as far as they were counted; asks the query to count again when it comes by. */
+  public synchronized long stateRows() {
+    counts = true;
+    notifyAll();
+    return stateRows;
+  }
+
+  /** On the query's thread, between two batches. */
+  private void countIfAsked() {
+    List<RocksDB> stores = counts && execution != null ? Standby.stores(execution.runId()) : List.of();
+    if (!stores.isEmpty()) {
+      counts = false;
+      stateRows = rows.count(stores);
+    }
   }
 
   /** Lets the query see one more epoch; the lines are those of {@link Segment#parse}. */
@@ -127,8 +147,10 @@ public final class Gate {
     committed = Math.max(committed, current);
     announced.headMap(current, true).clear();
     notifyAll();
+    countIfAsked();
     long deadline = System.nanoTime() + millis * 1_000_000;
     while (announced.higherKey(current) == null) {
+      countIfAsked();
       if (jumpIfAsked()) {
         // Spark asked from where it was; it shall ask again from where it is now.
         return null;

@@ -93,7 +93,7 @@ final class Standby {
   }
 
   /** The RocksDB stores a run of a query has loaded in this process. */
-  private static List<RocksDB> stores(UUID run) {
+  static List<RocksDB> stores(UUID run) {
     List<RocksDB> found = new ArrayList<>();
     try {
       Field field = StateStore$.class.getDeclaredField("loadedProviders");
