@@ -246,13 +246,14 @@ def show(found: Sequence[dict[str, Any]]) -> None:
     everything = [r | {"objective_s": one["objective_s"]} for one in found for r in one["recoveries"]]
     for miss in (r for r in everything if not r["kept"]):
         print(f"  broken by {miss['scheme']}: {miss['slice']} {miss['missed']}")
-    known = [r["predicted_s"] / r["away_s"] for r in everything if r["predicted_s"] is not None and r["away_s"] > 0]
-    low = sum(ratio < 0.8 for ratio in known)
+    predicted = [r for r in everything if r["predicted_s"] is not None]
+    low = sum(r["predicted_s"] < 0.8 * r["away_s"] for r in predicted)
+    ratios = [r["predicted_s"] / r["away_s"] for r in predicted if r["away_s"] > 0]
     settled = sum(not r["kept"] and r["settled"] for r in everything)
     print(
         f"{len(everything)} recoveries, {sum(not r['kept'] for r in everything)} promises broken, {settled} of them by "
-        f"an established scheme; predictions below 80 % of what happened: {low} of {len(known)}; predicted over "
-        f"actual: median {statistics.median(known):.2f}, lowest {min(known):.2f}"
+        f"an established scheme; predictions below 80 % of what happened: {low} of {len(predicted)}; away at all: "
+        f"{len(ratios)}, predicted over actual: median {statistics.median(ratios):.2f}, lowest {min(ratios):.2f}"
     )
 
 

@@ -63,6 +63,7 @@ class Half:
     def stop(self) -> None:
         self.query.stop()
         frames.remove_gate(self.spark, self.name)
+
     def counts(self, rows: int) -> bool:
         """Whether the state comes to have so many rows: it is counted some time after it is asked for."""
         deadline = time.monotonic() + 20

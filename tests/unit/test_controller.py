@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,8 +20,8 @@ from understudy.model.recovery import Guarantee, Recovery, Scheme
 BUSY = Usage(cpu=0.3, received_bps=1e6, published_bps=2e5, changed_bps=1e5)
 
 
-def decide(objective: float, weights: Costs = EVERYTHING, **options: Any) -> Decision:
-    one = Watched(settled(), BUSY, objective, **options)
+def decide(objective: float, weights: Costs = EVERYTHING, usage: Usage = BUSY, **options: Any) -> Decision:
+    one = Watched(settled(), usage, objective, **options)
     memory = Memory({one.slice: Held(Scheme.ACTIVE_REPLICATION, 5, 0.0)})
     return decide_schemes([one], memory, Settings(costs=weights), 100.0).decisions[0]
 
@@ -116,6 +117,20 @@ def test_measured_shares_replace_the_assumed_ones() -> None:
     assert prices([BUSY]).cpu[0, 3] == 0.2
     assert prices([usage]).cpu[0, 3] == pytest.approx(0.5)
     assert prices([secondary_share(usage, Scheme.PASSIVE_STANDBY_HOT, 0.0)]).cpu[0, 3] == pytest.approx(0.4)
+
+
+def test_working_copies_cost_the_same_whether_they_send_or_not() -> None:
+    """Otherwise chance would make now one, now the other the cheaper."""
+    usage = secondary_share(BUSY, Scheme.ACTIVE_REPLICATION, 0.33)
+    cpu = prices([secondary_share(usage, Scheme.ACTIVE_STANDBY, 0.27)]).cpu[0]
+    assert cpu[4] == cpu[5] == pytest.approx(1.06)
+    assert cpu[3] == 0.2
+
+
+def test_a_scheme_that_is_not_worth_a_change_is_called_so() -> None:
+    silent = decide(1.0, usage=replace(BUSY, published_bps=2e4))
+    assert silent.scheme is Scheme.ACTIVE_REPLICATION
+    assert silent.sentence.endswith("active standby would hardly be cheaper")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.control.estimates import ACTIVE, COLD, HOT
+from understudy.control.estimates import ACTIVE, COLD, HOT, STANDBY
 from understudy.model.costs import Costs
 from understudy.model.messages import ReplicaStatus
 from understudy.model.recovery import Scheme
@@ -76,14 +76,18 @@ def between(usage: Usage, before: ReplicaStatus, now: ReplicaStatus, seconds: fl
 
 
 def secondary_share(usage: Usage, scheme: Scheme, cpu: float) -> Usage:
-    """A secondary that is established in a scheme used so much CPU; smoothed, as one interval says little."""
+    """A secondary that is established in a scheme used so much CPU; smoothed, as one interval says little.
+
+    The active schemes do the same work: measured each for itself, they would differ by chance, and a slice would go to
+    and fro between them.
+    """
     if usage.cpu <= 0 or scheme is Scheme.NONE:
         return usage
     number, share = rank(scheme), min(cpu / usage.cpu, 2.0)
     old = usage.shares[number]
-    shares = list(usage.shares)
-    shares[number] = share if math.isnan(old) else 0.8 * old + 0.2 * share
-    return replace(usage, shares=tuple(shares))
+    share = share if math.isnan(old) else 0.8 * old + 0.2 * share
+    alike = (STANDBY, ACTIVE) if number >= STANDBY else (number,)
+    return replace(usage, shares=tuple(share if n in alike else known for n, known in enumerate(usage.shares)))
 
 
 @dataclass(frozen=True)

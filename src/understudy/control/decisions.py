@@ -134,6 +134,8 @@ class Decision(NamedTuple):
         name, total, needed = words(LADDER[nearest]), self.totals[nearest], self.needed[nearest]
         if math.isnan(total):
             return f"too little is known of {name}"
+        if needed <= self.objective_s and self.why is Why.CHEAPEST:
+            return f"{name} would hardly be cheaper"
         reason = f"{name} would need {total:.1f} s"
         if total <= self.objective_s:
             reason += f" and a margin of {_percent(needed / total - 1)}" if total > 0 else ""
