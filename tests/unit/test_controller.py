@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -110,6 +111,26 @@ def test_usage_is_the_difference_of_two_statuses() -> None:
     usage = between(Usage(), before, now, 2.0)
     assert (usage.cpu, usage.received_bps, usage.published_bps, usage.changed_bps) == (0.5, 2000, 100, 25)
     assert between(usage, before, now.model_copy(update={"generation": 2}), 2.0) is usage
+
+
+def test_rates_are_smoothed() -> None:
+    """Windows close now and then: one epoch publishes much, the next nothing."""
+    usage, status = Usage(), ReplicaStatus(slice="a[0]", generation=1)
+    for epoch in range(1, 60):
+        later = status.model_copy(update={"bytes_published": status.bytes_published + (2000 if epoch % 2 else 0)})
+        usage, status = between(usage, status, later, 1.0), later
+    assert usage.published_bps == pytest.approx(1000, rel=0.15)
+
+
+def test_a_slice_does_not_go_to_and_fro_between_schemes_that_cost_about_the_same() -> None:
+    """An active standby that saves now a little more, now a little less than would be worth a change."""
+    memory, found = Memory({"counts[0]": Held(Scheme.ACTIVE_REPLICATION, 5, 0.0)}), []
+    for step in range(40):
+        usage = replace(BUSY, published_bps=3e4 if step % 2 else 6e4)
+        outcome = decide_schemes([Watched(settled(), usage, 1.0)], memory, Settings(), 100.0 + 10 * step)
+        memory = outcome.memory
+        found.append(outcome.decisions[0].scheme)
+    assert sum(one is not other for one, other in pairwise(found)) <= 1
 
 
 def test_measured_shares_replace_the_assumed_ones() -> None:

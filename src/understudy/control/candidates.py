@@ -95,12 +95,15 @@ class Board:
         return chosen, self._reasons(waits, none, best != ideal)
 
     def _content(self, best: Numbers, keeps: Flags) -> Flags:
-        """What a slice has keeps its objective, and the best would hardly be cheaper, nor faster for the same price."""
+        """What a slice has keeps its objective, and the best would hardly be cheaper, nor faster for the same price.
+
+        The same, not about the same: what is a tie now would be the cheaper again a moment later.
+        """
         now_cost, best_cost = self.costs[self.rows, self.current], self.costs[self.rows, best]
         faster = self.totals[self.rows, best] < self.totals[self.rows, self.current] - EVEN_S
-        alike = np.abs(now_cost - best_cost) <= self.settings.tie * best_cost + EVEN_S
+        same = np.abs(now_cost - best_cost) <= self.settings.tie / 10 * best_cost + EVEN_S
         little = now_cost - best_cost <= self.settings.gain * self.costs[:, -1]
-        found: Flags = (self.current >= 0) & keeps[self.rows, self.current] & little & ~(faster & alike)
+        found: Flags = (self.current >= 0) & keeps[self.rows, self.current] & little & ~(faster & same)
         return found
 
     def _recent(self) -> Flags:

@@ -31,6 +31,8 @@ MEMORY_SHARES = np.array([0.0, 0.3, 0.6, 1.0, 1.0, 1.0])
 NODE_SHARES = np.array([float(ROWS[scheme].deployed) for scheme in LADDER])
 SHIP_CPU_S = 0.01
 """A shipment: 1 to 3 ms to copy, links, checksums, a marker and fsyncs."""
+NEW = 0.2
+"""How much the newest interval counts."""
 MARKER_BYTES = 4096
 WEIGHTLESS = 1e-9
 LEAST_BPS = 10_000.0
@@ -63,16 +65,21 @@ class Usage:
 
 
 def between(usage: Usage, before: ReplicaStatus, now: ReplicaStatus, seconds: float) -> Usage:
-    """The primary's rates from two of its statuses."""
+    """The primary's rates from two of its statuses; smoothed, because epochs differ and shipments come in bursts."""
     if seconds <= 0 or before.generation != now.generation:
         return usage
     return replace(
         usage,
-        cpu=max(0.0, now.cpu_s - before.cpu_s) / seconds,
-        received_bps=max(0, now.bytes_received - before.bytes_received) / seconds,
-        published_bps=max(0, now.bytes_published - before.bytes_published) / seconds,
-        changed_bps=max(0, now.bytes_shipped - before.bytes_shipped) / seconds,
+        cpu=_smoothed(usage.cpu, max(0.0, now.cpu_s - before.cpu_s) / seconds),
+        received_bps=_smoothed(usage.received_bps, max(0, now.bytes_received - before.bytes_received) / seconds),
+        published_bps=_smoothed(usage.published_bps, max(0, now.bytes_published - before.bytes_published) / seconds),
+        changed_bps=_smoothed(usage.changed_bps, max(0, now.bytes_shipped - before.bytes_shipped) / seconds),
     )
+
+
+def _smoothed(old: float, new: float) -> float:
+    """Zero or NaN: nothing is known yet."""
+    return new if not old > 0 else (1 - NEW) * old + NEW * new
 
 
 def secondary_share(usage: Usage, scheme: Scheme, cpu: float) -> Usage:
@@ -83,9 +90,8 @@ def secondary_share(usage: Usage, scheme: Scheme, cpu: float) -> Usage:
     """
     if usage.cpu <= 0 or scheme is Scheme.NONE:
         return usage
-    number, share = rank(scheme), min(cpu / usage.cpu, 2.0)
-    old = usage.shares[number]
-    share = share if math.isnan(old) else 0.8 * old + 0.2 * share
+    number = rank(scheme)
+    share = _smoothed(usage.shares[number], min(cpu / usage.cpu, 2.0))
     alike = (STANDBY, ACTIVE) if number >= STANDBY else (number,)
     return replace(usage, shares=tuple(share if n in alike else known for n, known in enumerate(usage.shares)))
 
