@@ -17,9 +17,9 @@ import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
@@ -172,32 +172,47 @@ def effects(delays: Sequence[tuple[float, float]], tormentor: Tormentor) -> list
 # -- false alarms
 
 
-def burn(share: float) -> None:
+def burn(share: Synchronized[float]) -> None:
     """Keeps one core busy for so much of the time, in turns shorter than a heartbeat."""
     while True:
-        until = time.monotonic() + 0.05 * share
+        until = time.monotonic() + 0.05 * share.value
         while time.monotonic() < until:
             pass
-        time.sleep(0.05 * (1 - share))
+        time.sleep(0.05 * (1 - share.value))
 
 
-@contextmanager
-def load(share: float) -> Iterator[None]:
-    """The whole machine at about this share: what our own nodes use is part of it."""
-    psutil.cpu_percent()
-    time.sleep(5)
-    missing = max(0.0, share - psutil.cpu_percent() / 100)
-    burners = [
-        multiprocessing.Process(target=burn, args=(missing,), daemon=True) for _ in range(psutil.cpu_count() or 1)
-    ]
-    for burner in burners:
-        burner.start()
-    try:
-        yield
-    finally:
-        for burner in burners:
+class Load:
+    """Keeps the whole machine at about a share of its CPU: what our own nodes use is part of it."""
+
+    def __init__(self, goal: float) -> None:
+        self._goal = goal
+        self._share: Synchronized[float] = multiprocessing.Value("d", 0.0)
+        self._burners = [
+            multiprocessing.Process(target=burn, args=(self._share,), daemon=True)
+            for _ in range(psutil.cpu_count() or 1)
+        ]
+        self._seen: list[float] = []
+        self._next = 0.0
+
+    def start(self) -> None:
+        psutil.cpu_percent()
+        self._next = time.monotonic() + 5
+        for burner in self._burners:
+            burner.start()
+
+    def adjust(self) -> None:
+        """Every five seconds: burns more or less, by half of what is missing."""
+        if time.monotonic() > self._next:
+            self._next = time.monotonic() + 5
+            self._seen.append(psutil.cpu_percent() / 100)
+            self._share.value = min(0.95, max(0.0, self._share.value + (self._goal - self._seen[-1]) / 2))
+
+    def stop(self) -> float:
+        """Answers the share there was, without the first half minute in which it was found."""
+        for burner in self._burners:
             burner.kill()
             burner.join()
+        return statistics.fmean(self._seen[6:])
 
 
 class Quiet:
@@ -206,25 +221,24 @@ class Quiet:
     def __init__(self, minutes: float) -> None:
         self._seconds = 60 * minutes
         self._until: float | None = None
-        self._load = load(0.6)
-        self.cpu: list[float] = []
-        self.woken_before = 0
+        self._load = Load(0.6)
+        self.cpu = 0.0
 
     def __call__(self, state: RunState, launcher: Launcher) -> None:
         totals = next((one for one in state.slices if one.slice == "totals[0]"), None)
         if self._until is None:
             if totals is None or state.epoch < FIRST or totals.protection != totals.scheme:
                 return
-            self._load.__enter__()
+            self._load.start()
             self._until = time.monotonic() + self._seconds
             self.began = time.time()
-            psutil.cpu_percent()
         elif time.monotonic() > self._until:
-            self.cpu.append(psutil.cpu_percent())
-            self._load.__exit__(None, None, None)
+            self.cpu = self._load.stop()
             self._until = float("inf")
             self.ended = time.time()
             launcher.finish()
+        elif self._until < float("inf"):
+            self._load.adjust()
 
 
 def false_alarms(minutes: float, settings: dict[str, str]) -> None:
@@ -245,7 +259,7 @@ def false_alarms(minutes: float, settings: dict[str, str]) -> None:
         hours = (quiet.ended - quiet.began) / 3600
         awake = sum(e.fields.get("awake_s", 0.0) for e in back)
         print(
-            f"{name}: {len(woken)} alarms in {60 * hours:.1f} minutes at {quiet.cpu[0]:.0f} % CPU, "
+            f"{name}: {len(woken)} alarms in {60 * hours:.1f} minutes at {quiet.cpu:.0%} CPU, "
             f"{len(woken) / hours:.0f} an hour; awake for {awake:.1f} s; {report.verdict}"
         )
 
