@@ -40,6 +40,8 @@ RUNS = (
     (20.0, "messages"),
     (20.0, "steps"),
 )
+WARM = 60
+"""Epochs a trace leaves out: the code of a new JVM is compiled while it runs."""
 HEAD = ("AR", "AS", "hot", "cold", "depl", "PR")
 
 
@@ -179,8 +181,9 @@ class Recorder:
             self._seen[one.slice] = own.epoch
             rows = own.rows_in - self._rows.get(one.slice, 0)
             self._rows[one.slice] = own.rows_in
-            line = {"slice": one.slice, "epoch": own.epoch, "rows_in": rows, "state_bytes": own.state_bytes}
-            self.lines.append(line | {"batch_s": own.batch_s})
+            if own.epoch >= WARM:
+                line = {"slice": one.slice, "epoch": own.epoch, "rows_in": rows, "state_bytes": own.state_bytes}
+                self.lines.append(line | {"batch_s": own.batch_s})
             self.moments.append(
                 {"at": state.elapsed_s, "slice": one.slice, "scheme": one.protection, "predicted": one.predicted_s}
                 | {"rows": rows, "state_bytes": own.state_bytes}
