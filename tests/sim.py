@@ -359,8 +359,11 @@ class Cluster:
         }
 
     def settled(self) -> bool:
-        """Every slice is hosted where it is assigned, primary and secondary, and by nobody else."""
+        """Every slice is hosted where it is assigned, primary and secondary, and by nobody else; old failures are
+        forgiven."""
         if self.manager.state().phase != "running":
+            return False
+        if any(one.failures or one.rewind is not None or one.waits_for for one in self.store.assignments()):
             return False
         wanted: dict[SliceId, list[tuple[str, int, State]]] = {}
         for assignment in self.store.assignments():

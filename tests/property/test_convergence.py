@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.sim import Cluster
@@ -56,6 +56,7 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
     scheme=st.none() | st.sampled_from([str(s) for s in LADDER]),
     reaction=st.sampled_from([str(r) for r in Reaction]),
 )
+@example(script=[("kill", 0, 1), ("kill", 1, 1), ("damage", 0, 0)], early=False, scheme=None, reaction="conservative")
 def test_the_cluster_always_converges(
     script: list[tuple[str, int, int]], early: bool, scheme: str | None, reaction: str
 ) -> None:
