@@ -156,7 +156,7 @@ class Node:
             self._adjust(current, deploy)
             return
         bags, kind = self.cluster.bags, self.cluster.layout[slice_id.operator].kind
-        if deploy.rewind is not None:
+        if deploy.rewind is not None and (slice_id, deploy.rewind) in bags.damaged:
             bags.there.get(slice_id, set()).discard(deploy.rewind)
             bags.damaged.discard((slice_id, deploy.rewind))
         first = deploy.resume_at

@@ -27,6 +27,10 @@ events = st.tuples(
     st.sampled_from([0, 0, 1, 3, 8, 12]),  # tenths of a second until the next event, times four
 )
 
+# A frozen node hears late that it shall make a bag again, which another one has made meanwhile.
+THAWED = [("manager", 6, 3), ("kill", 10, 8), ("restart", 4, 12), ("join", 5, 0), ("cut off", 10, 0), ("fail", 10, 12)]
+THAWED += [("fail", 9, 1), ("kill", 4, 0), ("damage", 11, 0), ("freeze", 5, 3), ("fail", 3, 0)]
+
 
 def cause(cluster: Cluster, kind: str, whom: int) -> None:
     names = sorted(cluster.nodes)
@@ -56,6 +60,7 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
     scheme=st.none() | st.sampled_from([str(s) for s in LADDER]),
     reaction=st.sampled_from([str(r) for r in Reaction]),
 )
+@example(script=THAWED, early=True, scheme=None, reaction="speculative")
 @example(script=[("damage", 0, 0), ("kill", 2, 8), ("damage", 0, 0)], early=False, scheme=None, reaction="conservative")
 @example(script=[("kill", 0, 1), ("kill", 1, 1), ("damage", 0, 0)], early=False, scheme=None, reaction="conservative")
 def test_the_cluster_always_converges(

@@ -122,9 +122,28 @@ def test_a_damaged_bag_is_replaced_by_the_next_who_makes_it(tmp_path: Path, log:
     assert [path.read_bytes() for path in (tmp_path / "damaged").iterdir()] == [content]
 
 
+def damage(path: Path) -> None:
+    """Flips the last byte, which no header covers."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_bag_that_was_made_again_stays(tmp_path: Path, log: FileLog) -> None:
+    """A node that was frozen hears late that it shall make a bag again, which another one has done meanwhile."""
+    publish(log, 3, 4)
+    damage(tmp_path / "words/0/0000000004.bag")
+    log.set_aside(WORDS, 4)
+    publish(log, 4)
+    log.set_aside(WORDS, 4)
+    assert numbers(log.fetch(WORDS, 4)) == [4]
+    assert len(list((tmp_path / "damaged").iterdir())) == 1
+
+
 def test_what_was_set_aside_is_missing_and_can_be_published_again(tmp_path: Path, log: FileLog) -> None:
     publish(log, 3, 4, 5)
     assert log.first_missing(WORDS) == 6
+    damage(tmp_path / "words/0/0000000004.bag")
     log.set_aside(WORDS, 4)
     log.set_aside(WORDS, 4)
     assert log.fetch(WORDS, 4) is None

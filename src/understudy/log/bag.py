@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -159,6 +159,21 @@ def read_header(path: Path) -> tuple[Header, int]:
     if size != expected:
         raise DamagedBag(path, f"it has {size} bytes and should have {expected}")
     return header, start
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a bag is there and all of it is as it was written."""
+    try:
+        header, start = read_header(path)
+        with path.open("rb") as file:
+            return all(_matches(file, start, segment) for segment in _all_segments(header))
+    except (FileNotFoundError, DamagedBag):
+        return False
+
+
+def _matches(file: BinaryIO, start: int, segment: Segment) -> bool:
+    file.seek(start + segment.offset)
+    return zlib.crc32(file.read(segment.length)) == segment.crc
 
 
 def _decode(fields: dict[str, Any]) -> Header:

@@ -118,10 +118,17 @@ class FileLog:
         return last
 
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
+        path = self._bag(slice_id, epoch)
+        if bag.is_whole(path):
+            return
         aside = self._root / "damaged" / f"{slice_id}-{epoch}-{time.time_ns()}.bag"
         aside.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
-            self._bag(slice_id, epoch).rename(aside)
+            path.rename(aside)
+        if bag.is_whole(aside):
+            # Made again by somebody else between our look and our move.
+            with suppress(FileExistsError):
+                path.hardlink_to(aside)
 
     def fence(self, slice_id: SliceId, generation: int) -> None:
         self._disk.put_if_absent(self._directory(slice_id) / "fences" / str(generation), [b""], durable=True)

@@ -79,7 +79,8 @@ class Log(Protocol):
         ...
 
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
-        """Takes a damaged bag out of the way, so that it can be published again."""
+        """Takes a damaged bag out of the way, so that it can be published again. One that is whole stays: it was made
+        again already, and who asks was told so long ago."""
         ...
 
     def fence(self, slice_id: SliceId, generation: int) -> None:
