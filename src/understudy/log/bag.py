@@ -166,14 +166,20 @@ def is_whole(path: Path) -> bool:
     try:
         header, start = read_header(path)
         with path.open("rb") as file:
-            return all(_matches(file, start, segment) for segment in _all_segments(header))
+            for segment in _all_segments(header):
+                _body(file, path, start, segment)
     except (FileNotFoundError, DamagedBag):
         return False
+    return True
 
 
-def _matches(file: BinaryIO, start: int, segment: Segment) -> bool:
+def _body(file: BinaryIO, path: Path, start: int, segment: Segment) -> bytes:
+    """The bytes of a segment, checked."""
     file.seek(start + segment.offset)
-    return zlib.crc32(file.read(segment.length)) == segment.crc
+    body = file.read(segment.length)
+    if zlib.crc32(body) != segment.crc:
+        raise DamagedBag(path, "its content does not match its checksum")
+    return body
 
 
 def _decode(fields: dict[str, Any]) -> Header:
@@ -191,12 +197,6 @@ def _all_segments(header: Header) -> Iterable[Segment]:
 
 def read_rows(path: Path, start: int, segments: Sequence[Segment], schema: pa.Schema) -> pa.Table:
     """The rows of some segments of a bag whose segments begin at `start`, checked, in order."""
-    tables = [schema.empty_table()]
     with path.open("rb") as file:
-        for segment in segments:
-            file.seek(start + segment.offset)
-            body = file.read(segment.length)
-            if zlib.crc32(body) != segment.crc:
-                raise DamagedBag(path, "its content does not match its checksum")
-            tables.append(pa.ipc.open_stream(body).read_all())
-    return pa.concat_tables(tables)
+        bodies = [_body(file, path, start, segment) for segment in segments]
+    return pa.concat_tables([schema.empty_table(), *(pa.ipc.open_stream(body).read_all() for body in bodies)])
