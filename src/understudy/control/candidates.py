@@ -18,6 +18,8 @@ from understudy.model.switches import LADDER
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 EVEN_S = 1e-9
+SAME = 0.1
+"""Of a tie: so close are two prices that are the same, not about the same."""
 
 
 class Board:
@@ -101,7 +103,7 @@ class Board:
         """
         now_cost, best_cost = self.costs[self.rows, self.current], self.costs[self.rows, best]
         faster = self.totals[self.rows, best] < self.totals[self.rows, self.current] - EVEN_S
-        same = np.abs(now_cost - best_cost) <= self.settings.tie / 10 * best_cost + EVEN_S
+        same = np.abs(now_cost - best_cost) <= SAME * self.settings.tie * best_cost + EVEN_S
         little = now_cost - best_cost <= self.settings.gain * self.costs[:, -1]
         found: Flags = (self.current >= 0) & keeps[self.rows, self.current] & little & ~(faster & same)
         return found
