@@ -26,6 +26,7 @@ def node(
     """
     import logging
 
+    from understudy.model.messages import Hello
     from understudy.runtime.client import Client
     from understudy.runtime.node import configure_logging, serve
 
@@ -45,4 +46,5 @@ def node(
     configure_logging()
     logging.getLogger(__name__).info("joining %s", join)
     url = join.replace("http", "ws", 1).rstrip("/") + "/nodes"
-    serve(url, name or f"{socket.gethostname()}-{os.getpid()}", master, domain, token)
+    hello = Hello(node=name or f"{socket.gethostname()}-{os.getpid()}", token=token, pid=os.getpid(), domain=domain)
+    serve(url, hello, master)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from collections.abc import Callable
 from typing import Any
 
 from understudy.model.messages import Hello, Welcome
@@ -27,9 +28,11 @@ def main() -> None:
     configure_logging()
     if arguments.child:
         exit_with_parent()
-    if arguments.polite:
-        priority.step_back()
-    serve(arguments.url, arguments.name, arguments.master, arguments.domain, os.environ.pop("UNDERSTUDY_TOKEN", ""))
+    ready = priority.step_back() if arguments.polite else lambda: None
+    hello = Hello(
+        node=arguments.name, token=os.environ.pop("UNDERSTUDY_TOKEN", ""), pid=os.getpid(), domain=arguments.domain
+    )
+    serve(arguments.url, hello, arguments.master, ready)
 
 
 def configure_logging() -> None:
@@ -37,9 +40,8 @@ def configure_logging() -> None:
     logging.getLogger("py4j").setLevel(logging.WARNING)
 
 
-def serve(url: str, name: str, master: str, domain: str, token: str) -> None:
+def serve(url: str, hello: Hello, master: str, ready: Callable[[], None] = lambda: None) -> None:
     """Hosts replicas until the manager says to shut down."""
-    hello = Hello(node=name, token=token, pid=os.getpid(), domain=domain)
 
     def send(message: Frozen) -> None:
         link.send(message)
@@ -49,7 +51,7 @@ def serve(url: str, name: str, master: str, domain: str, token: str) -> None:
             link.interval_s = message.run.heartbeat_s
         agent.receive(message)
 
-    agent = Agent(name, master, send, ready=priority.step_up)
+    agent = Agent(hello.node, master, send, ready=ready)
     link = Link(url, hello, agent.beat, receive)
     link.start()
     agent.run()
