@@ -140,6 +140,30 @@ def test_interrupted_anywhere_the_old_or_the_new_checkpoint_comes_back(tmp_path:
     assert seen >= {5}
 
 
+def test_what_is_recycled_while_it_is_restored_comes_back_whole_or_as_a_newer_one(tmp_path: Path) -> None:
+    """A large state takes longer to copy than its primary takes to ship the next two checkpoints."""
+
+    def restored(place: Path, after: int) -> tuple[int, int]:
+        slice_ = Slice(place)
+        contents = {3: slice_.advance(4)}
+        taken = 0
+
+        def step(_: str) -> None:
+            nonlocal taken
+            taken += 1
+            if taken == after:
+                contents.update({epoch: slice_.advance(1) for epoch in (4, 5, 6)})
+
+        marker = slice_.restore(place / "b", disk=Disk(on_step=step))
+        assert marker is not None
+        assert everything_in(place / "b") == contents[marker.epoch]
+        assert not (place / "b-held").exists()
+        return marker.epoch, taken
+
+    unhurried, steps = restored(tmp_path / "alone", after=-1)
+    assert {restored(tmp_path / str(after), after)[0] for after in range(1, steps)} == {unhurried, 6}
+
+
 def test_a_restore_interrupted_anywhere_can_be_repeated(tmp_path: Path, slice_: Slice) -> None:
     wanted = slice_.advance(3)
     steps = count_steps(lambda disk: slice_.restore(tmp_path / "count", disk=disk))

@@ -16,8 +16,8 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,19 @@ class Shipped:
 
     seen: dict[str, tuple[int, int, Entry]] = field(default_factory=dict)
     version: int | None = None
+
+
+@dataclass(frozen=True)
+class Held:
+    """Files of a checkpoint that are ours to read, however long that takes, or what kept us from getting them all."""
+
+    folder: Path
+    missing: str | None
+
+    def checked(self, entry: Entry) -> bytes | None:
+        """The content of a file, if it is what was shipped."""
+        content = (self.folder / entry.name).read_bytes()
+        return content if len(content) == entry.size and zlib.crc32(content) == entry.crc else None
 
 
 class Store:
@@ -160,55 +173,57 @@ class Store:
     def restore(self, local: Path, before: int | None) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
 
-        A damaged one is passed over for the one before it. None means: start from the first epoch, which is possible
-        as long as nothing was acknowledged.
+        A damaged one is passed over for the one before it, or for a newer one that was shipped meanwhile. None means:
+        start from the first epoch, which is possible as long as nothing was acknowledged.
         """
-        read = list(self._read_markers())
-        damage = [f"{path.name} is damaged" for path, marker in read if marker is None]
-        for marker in self.markers():
-            if before is not None and marker.epoch >= before:
-                continue
+        damage: dict[Marker, str] = {}
+        while (marker := self._untried(before, damage)) is not None:
             shipped = Shipped()
             reason = self._bring(marker, local, shipped)
             if reason is None:
                 return marker, shipped
-            damage.append(f"epoch {marker.epoch}: {reason}")
-        if damage and len(read) >= KEPT:
+            damage[marker] = f"epoch {marker.epoch}: {reason}"
+        read = list(self._read_markers())
+        reasons = [*damage.values(), *(f"{path.name} is damaged" for path, marker in read if marker is None)]
+        if reasons and len(read) >= KEPT:
             raise Unavailable(
                 f"no shipped checkpoint of {self._slice} can be read",
-                why="; ".join(damage),
+                why="; ".join(reasons),
                 fix=f"put the files back under {self._root}, or run again in a new --home",
             )
         return None, Shipped()
 
+    def _untried(self, before: int | None, tried: Container[Marker]) -> Marker | None:
+        usable = (marker for marker in self.markers() if before is None or marker.epoch < before)
+        return next((marker for marker in usable if marker not in tried), None)
+
     def _bring(self, marker: Marker, local: Path, shipped: Shipped) -> str | None:
         """What is wrong with the checkpoint, if anything is; nothing of it stays here then."""
-        reason = self._copy_back(marker, local, shipped)
+        with self._holding(marker.files, local) as held:
+            reasons = (self._copy_one(entry, held, local, shipped) for entry in marker.files)
+            reason = held.missing or next((reason for reason in reasons if reason is not None), None)
         if reason is not None:
             shutil.rmtree(local, ignore_errors=True)
         return reason
 
-    def _copy_back(self, marker: Marker, local: Path, shipped: Shipped) -> str | None:
-        reasons = (self._copy_one(entry, local, shipped) for entry in marker.files)
-        return next((reason for reason in reasons if reason is not None), None)
+    @contextmanager
+    def _holding(self, entries: Sequence[Entry], local: Path) -> Iterator[Held]:
+        """Gives files a second name, which nobody else removes: large ones may be recycled before they are copied."""
+        folder = local.with_name(f"{local.name}-held")
+        try:
+            gone = (e for e in entries if not self._disk.link(self._root / e.stored, folder / e.name))
+            missing = next(gone, None)
+            yield Held(folder, f"{missing.stored} is missing" if missing else None)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def _copy_one(self, entry: Entry, local: Path, shipped: Shipped) -> str | None:
+    def _copy_one(self, entry: Entry, held: Held, local: Path, shipped: Shipped) -> str | None:
         """Brings one file; what is wrong with it, if anything is."""
-        content = self._checked(entry)
-        if isinstance(content, str):
-            return content
+        content = held.checked(entry)
+        if content is None:
+            return f"{entry.stored} is damaged"
         self._put(entry, content, local, shipped)
         return None
-
-    def _checked(self, entry: Entry) -> bytes | str:
-        """The content of a stored file, or what is wrong with it."""
-        try:
-            content = (self._root / entry.stored).read_bytes()
-        except FileNotFoundError:
-            return f"{entry.stored} is missing"
-        if len(content) != entry.size or zlib.crc32(content) != entry.crc:
-            return f"{entry.stored} is damaged"
-        return content
 
     def _put(self, entry: Entry, content: bytes, local: Path, shipped: Shipped) -> None:
         target = local / entry.name
@@ -229,13 +244,14 @@ class Store:
         new = [e for e in marker.files if e.name != "metadata" and not _holds(local, held, e)]
         logs = [entry for entry in new if entry.name.startswith(("offsets/", "commits/"))]
         state = [entry for entry in new if entry not in logs]
-        if any(self._copy_one(entry, local, held) is not None for entry in state):
-            return None
-        contents = [(entry, self._checked(entry)) for entry in logs]
-        if any(isinstance(content, str) for _, content in contents):
+        with self._holding(new, local) as found:
+            if found.missing or any(self._copy_one(entry, found, local, held) is not None for entry in state):
+                return None
+            contents = [(entry, content) for entry in logs if (content := found.checked(entry)) is not None]
+        if len(contents) < len(logs):
             return None
         for entry, content in contents:
-            self._put(entry, content, local, held)  # type: ignore[arg-type]
+            self._put(entry, content, local, held)
         names = {entry.name for entry in marker.files}
         held.seen = {name: value for name, value in held.seen.items() if name in names}
         return marker, sum(entry.size for entry in new)
