@@ -12,7 +12,7 @@ from tests.snapshots import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, he
 
 from understudy.control.core import decide
 from understudy.control.instructions import DeployReplica, StopReplica
-from understudy.control.standby import MAX_MISHAPS, allowed, deployments, initial_scheme, protection
+from understudy.control.standby import MAX_MISHAPS, REST_EPOCHS, allowed, deployments, initial_scheme, protection
 from understudy.model.layout import Kind, Vertex
 from understudy.model.messages import State, Steps
 from understudy.model.names import SliceId
@@ -49,6 +49,15 @@ def host(base: Snapshot, slice_id: SliceId) -> str:
 
 def without(base: Snapshot, *names: str) -> Snapshot:
     return replace(base, nodes=tuple(view for view in base.nodes if view.name not in names))
+
+
+def at_epoch(base: Snapshot, epoch: int) -> Snapshot:
+    """The primary of counts[0] has come so far."""
+    nodes = [
+        replace(view, replicas=tuple(r.model_copy(update={"epoch": epoch}) if r.lead else r for r in view.replicas))
+        for view in base.nodes
+    ]
+    return replace(base, nodes=tuple(nodes))
 
 
 def current(base: Snapshot) -> Assignment:
@@ -160,7 +169,7 @@ def test_a_lost_secondary_is_replaced_and_the_primary_does_not_notice() -> None:
     assert changed.standby.generation == 3
 
 
-def test_secondaries_that_keep_failing_are_given_up() -> None:
+def test_after_secondaries_that_keep_failing_there_is_none_for_a_while() -> None:
     base = guarded(state=State.FAILED, failure=failure())
     seen = []
     for _ in range(MAX_MISHAPS):
@@ -173,12 +182,18 @@ def test_secondaries_that_keep_failing_are_given_up() -> None:
         base = replace(base, assignments=assignments, nodes=(*nodes, node("node-3", broken)))
     assert seen == [(1, False), (2, False), (3, True)]
     assert COUNTS not in assigns(decide(base, DETECTOR))
+    rested = current(base).rests_until
+    assert rested == replica(COUNTS, 1).epoch + REST_EPOCHS
+    assert COUNTS not in assigns(decide(at_epoch(base, rested - 1), DETECTOR))
+    tried = assigns(decide(at_epoch(base, rested), DETECTOR))[COUNTS]
+    assert (tried.mishaps, tried.standby is None) == (3, False)
 
 
 def test_one_that_made_it_forgives_those_before_it() -> None:
     base = guarded()
-    assignments = tuple(replace(a, mishaps=2) if a.slice == COUNTS else a for a in base.assignments)
-    assert assigns(decide(replace(base, assignments=assignments), DETECTOR))[COUNTS].mishaps == 0
+    assignments = tuple(replace(a, mishaps=4, rests_until=99) if a.slice == COUNTS else a for a in base.assignments)
+    forgiven = assigns(decide(replace(base, assignments=assignments), DETECTOR))[COUNTS]
+    assert (forgiven.mishaps, forgiven.rests_until) == (0, 0)
 
 
 def test_it_stands_in_another_domain_if_there_is_one() -> None:

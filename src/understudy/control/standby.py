@@ -14,6 +14,8 @@ from understudy.model.snapshot import Assignment, NodeView, Seat
 from understudy.model.switches import ALL, OFF, ROWS, rank, reached
 
 MAX_MISHAPS = 3
+REST_EPOCHS = 60
+"""Without a secondary after that many mishaps: whatever was wrong may be over by then."""
 # What a secondary costs its node, against 1 for a slice that works.
 WEIGHTS = {
     Scheme.ACTIVE_REPLICATION: 1.0,
@@ -118,19 +120,23 @@ def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView],
         changed = _looked_after(assignment, nodes)
         if changed is None:
             continue
-        wanted = changed.standby is None and changed.mishaps < MAX_MISHAPS and ROWS[changed.scheme] != OFF
-        if wanted and _is_back(assignment, nodes):
+        wanted = changed.standby is None and ROWS[changed.scheme] != OFF
+        if wanted and _may_start(changed, nodes):
             seated = _seat(changed, nodes, known, layout, burden)
             changed = seated or changed
         if changed != assignment:
             yield Assign(changed, _why(assignment, changed))
 
 
-def _is_back(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
+def _may_start(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
     """A secondary that starts costs its machine a second or two of work; the primary comes first."""
+    primary = _primary(assignment, nodes)
+    return primary is not None and primary.is_back and primary.epoch >= assignment.rests_until
+
+
+def _primary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
     node = nodes.get(assignment.node)
-    primary = node.hosting(assignment.slice, assignment.generation) if node else None
-    return primary is not None and primary.is_back
+    return node.hosting(assignment.slice, assignment.generation) if node else None
 
 
 def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment | None:
@@ -147,10 +153,16 @@ def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assi
     if replica is None:
         return None
     if replica.state is State.FAILED:
-        return replace(assignment.alone(), mishaps=assignment.mishaps + 1)
+        return _after_mishap(assignment, nodes)
     if assignment.mishaps and replica.switches == row:
-        return replace(assignment, mishaps=0)
+        return replace(assignment, mishaps=0, rests_until=0)
     return None
+
+
+def _after_mishap(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment:
+    mishaps, primary = assignment.mishaps + 1, _primary(assignment, nodes)
+    rests_until = primary.epoch + REST_EPOCHS if primary and mishaps >= MAX_MISHAPS else assignment.rests_until
+    return replace(assignment.alone(), mishaps=mishaps, rests_until=rests_until)
 
 
 def _seat(
@@ -191,8 +203,8 @@ def _why(before: Assignment, after: Assignment) -> str:
     name, scheme = before.slice, after.scheme.replace("_", " ")
     if after.standby is not None and after.standby != before.standby:
         return f"{name}: {after.standby.node} stands by, {scheme}"
-    if after.mishaps >= MAX_MISHAPS > before.mishaps:
-        return f"{name} stays without a secondary: {after.mishaps} of them failed in a row"
+    if after.mishaps > before.mishaps and after.rests_until > before.rests_until:
+        return f"{name} goes without a secondary for {REST_EPOCHS} epochs: {after.mishaps} of them failed in a row"
     if before.standby is not None and after.standby is None:
         return f"{name}: {before.standby.node} stands by no longer"
     return f"{name}: its secondary is all right"

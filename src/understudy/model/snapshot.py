@@ -75,6 +75,8 @@ class Assignment:
     """The newest generation given out, also to secondaries that are gone."""
     mishaps: int = 0
     """Secondaries in a row that failed before they were what they should be."""
+    rests_until: int = 0
+    """After too many of them: the epoch of the primary from which another one is tried."""
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
     awake: bool = False

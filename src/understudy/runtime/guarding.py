@@ -146,6 +146,6 @@ class Guarding(Watched):
             self._protections.ask(str(slice_id), scheme, self._clock())
             fields = {"slice": str(slice_id), "scheme": scheme, "before": current.scheme}
             self.note("switched", f"{slice_id} goes from {current.scheme} to {scheme}", fields)
-        changed = replace(current, scheme=scheme, ship_every=ship_every, mishaps=0)
+        changed = replace(current, scheme=scheme, ship_every=ship_every, mishaps=0, rests_until=0)
         if changed != current:
             self._enact(Assign(changed, f"{slice_id}: {scheme}"))

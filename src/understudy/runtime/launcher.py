@@ -256,7 +256,7 @@ def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
     )
     for assignment in store.assignments():
         # No node carries this name, so every slice is placed anew, under a higher generation.
-        store.assign(replace(assignment.alone(), node="", failures=0, waits_for=None, mishaps=0))
+        store.assign(replace(assignment.alone(), node="", failures=0, waits_for=None, mishaps=0, rests_until=0))
     store.close()
     return spec
 
