@@ -84,6 +84,33 @@ def test_rows_of_the_state_are_counted_not_updates(spark: SparkSession, tmp_path
     half.stop()
 
 
+def test_a_query_that_started_with_nothing_is_moved_when_it_has_come_to_its_gate(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Before, Spark would find state in the directory of a query that has not run, and end it."""
+    log, store = FileLog(tmp_path / "log", Disk()), Store(tmp_path / "shipped", SliceId("totals", 0), Disk())
+    primary, standby = (Half(spark, f"early-{role}", tmp_path, 1) for role in "ab")
+    primary.start(kinds.totals.function, kinds.totals.output_mode)
+    for epoch in range(4):
+        rows = conform(kinds.make(epoch, 0, 60, np.random.default_rng(epoch)), SCHEMA)
+        log.publish(bag.make(ROWS, epoch, rows, ()), durable=False)
+    for epoch in range(3):
+        primary.feed(log, epoch)
+    store.ship(shipping.committed(primary.directory), 2, 1, Shipped())
+    assert not standby.gate.arrived()
+    standby.start(kinds.totals.function, kinds.totals.output_mode)
+    deadline = time.monotonic() + 30
+    while not standby.gate.arrived():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    pulled = store.pull(standby.directory, Shipped(), -1)
+    assert pulled is not None
+    assert standby.gate.jump(shipping.last_batch(pulled[0]), False, 10_000)
+    assert standby.feed(log, 3) == primary.feed(log, 3)
+    primary.stop()
+    standby.stop()
+
+
 @pytest.mark.parametrize("operator", [kinds.totals, kinds.windows, kinds.joined, kinds.running], ids=lambda o: o.name)
 def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession, tmp_path: Path, operator: Any) -> None:
     log = FileLog(tmp_path / "log", Disk())

@@ -115,7 +115,7 @@ class Following(Replica):
     def _follow(self, *, refresh_every: int | None = None) -> None:
         """Brings a waiting query to the newest shipped checkpoint, and fetches its next input."""
         query, synced = self.query, self._next - 1
-        if query is None:
+        if query is None or not query.arrived:
             return
         every = refresh_every or self.vertex.recovery.refresh_every
         pulled = self.store.pull(query.directory, self.shipped, synced + every - 1)

@@ -39,6 +39,7 @@ class GatedQuery:
         self._query: StreamingQuery | None = None
         self._stopping = False
         self._favoured: bool | None = None
+        self._arrived = False
 
     def start(self, operators: Sequence[Operator], schemas: Sequence[pa.Schema], start: int) -> None:
         frame: list[DataFrame] = frames.inputs(self._spark, self.name, schemas, start)
@@ -76,6 +77,12 @@ class GatedQuery:
 
     def announce(self, epoch: int, lines: Sequence[str]) -> None:
         self.gate.announce(epoch, "\n".join(lines))
+
+    @property
+    def arrived(self) -> bool:
+        """Whether it waits, or has waited, at its gate; before, nobody else may touch its directory."""
+        self._arrived = self._arrived or bool(self.gate.arrived())
+        return self._arrived
 
     def await_committed(self, epoch: int, millis: int) -> bool:
         return int(self.gate.awaitCommitted(epoch, millis)) >= epoch

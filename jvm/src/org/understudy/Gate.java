@@ -19,6 +19,7 @@ public final class Gate {
   private static final Map<String, Gate> GATES = new ConcurrentHashMap<>();
 
   private final TreeMap<Long, List<Segment>> announced = new TreeMap<>();
+  private boolean arrived;
   private long planned = -1;
   private long committed = -1;
   private MicroBatchExecution execution;
@@ -28,7 +29,6 @@ public final class Gate {
   private boolean loaded;
   private final Rows rows = new Rows();
   private boolean counts = true;
-  private long stateRows;
   private String pool = "primaries";
 
   /** The gate of a replica, made on first use: the query and the agent may come in either order. */
@@ -63,7 +63,7 @@ public final class Gate {
   public synchronized long stateRows() {
     counts = true;
     notifyAll();
-    return stateRows;
+    return rows.known();
   }
 
   /** On the query's thread, between two batches. */
@@ -71,7 +71,7 @@ public final class Gate {
     List<RocksDB> stores = counts && execution != null ? Standby.stores(execution.runId()) : List.of();
     if (!stores.isEmpty()) {
       counts = false;
-      stateRows = rows.count(stores);
+      rows.count(stores);
     }
   }
 
@@ -81,6 +81,11 @@ public final class Gate {
     lines.lines().forEach(line -> segments.add(Segment.parse(line)));
     announced.put(epoch, segments);
     notifyAll();
+  }
+
+  /** Whether the query has come to the gate; before, it reads its checkpoint directory, which must not change. */
+  public synchronized boolean arrived() {
+    return arrived;
   }
 
   /** The epoch whose batch was planned last. */
@@ -143,6 +148,7 @@ public final class Gate {
    * one, unless the agent left some out.
    */
   synchronized Long after(long current, long millis) throws InterruptedException {
+    arrived = true;
     // Spark asks for the next offset only when the batch before it is committed.
     committed = Math.max(committed, current);
     announced.headMap(current, true).clear();

@@ -20,14 +20,18 @@ final class Rows {
   private long known;
   private long notBefore = Long.MIN_VALUE;
 
-  /** The newest count. One takes its time (50 ms for the largest), so it is done a hundredth of the time at most. */
-  long count(List<RocksDB> stores) {
+  /** The newest count. */
+  long known() {
+    return known;
+  }
+
+  /** Takes its time (50 ms for the largest that are counted), so it is done a hundredth of the time at most. */
+  void count(List<RocksDB> stores) {
     long began = System.nanoTime();
     if (began >= notBefore) {
       known = stores.stream().mapToLong(Rows::rows).sum();
       notBefore = System.nanoTime() + SELDOM * (System.nanoTime() - began);
     }
-    return known;
   }
 
   private static long rows(RocksDB store) {
