@@ -72,6 +72,7 @@ public final class Gate {
     if (!stores.isEmpty()) {
       counts = false;
       rows.count(stores);
+      Merging.stepBack();
     }
   }
 
