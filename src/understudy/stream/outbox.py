@@ -35,17 +35,18 @@ class Outbox:
         if not self._deterministic:
             self._log.fence(self._replica.slice, self._replica.deploy.generation)
 
-    def put(self, made: Bag) -> None:
+    def put(self, made: Bag) -> bool:
+        """Answers whether this was published, and nobody had done so before."""
         with self._lock:
             if self._sends:
-                self._publish(made)
-            else:
-                self._keep(made)
+                return self._publish(made)
+            self._keep(made)
+            return False
 
-    def _publish(self, made: Bag) -> None:
+    def _publish(self, made: Bag) -> bool:
         if not self._deterministic and self._log.fenced(self._replica.slice) > self._replica.deploy.generation:
             raise Stopped
-        self._replica.publish(made, durable=not self._deterministic)
+        return self._replica.publish(made, durable=not self._deterministic)
 
     def _keep(self, made: Bag) -> None:
         epoch = made.header.epoch

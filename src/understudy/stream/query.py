@@ -273,12 +273,11 @@ class QueryReplica(Following):
         """One micro-batch: its rows become the bag of the epoch. Spark commits only after this returns."""
         began = time.thread_time()
         rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
-        firsts = self._status.first_bags
-        self._outbox.put(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
+        first = self._outbox.put(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
         self._done, self._ran, self._has_run = max(self._done, epoch), epoch, True
         self.inputs.forget(epoch - AHEAD)
         # A woken secondary whose primary is as fast has nothing to ship that anybody would miss.
-        if self._shipper is not None and (self._ask.lead or self._status.first_bags > firsts):
+        if self._shipper is not None and (self._ask.lead or first):
             self._shipper.published(epoch)
         self._spent += time.thread_time() - began
         self.changed()

@@ -171,8 +171,11 @@ class Replica(ABC):
     def _note_steps(self, **changes: object) -> None:
         self.update(steps=self._status.steps.model_copy(update=changes))
 
-    def publish(self, bag: Bag, *, durable: bool) -> None:
-        """Publishes and keeps the books: how far we are, what it cost, whether another replica said otherwise."""
+    def publish(self, bag: Bag, *, durable: bool) -> bool:
+        """Publishes and keeps the books: how far we are, what it cost, whether another replica said otherwise.
+
+        Answers whether nobody had published the epoch before.
+        """
         published = self.site.log.publish(bag, durable=durable)
         header = published.stored.header
         if header.digest != bag.header.digest and not header.lost:
@@ -182,6 +185,7 @@ class Replica(ABC):
             self.update(bytes_published=published_bytes, first_bags=self._status.first_bags + 1)
         self.finished(header.epoch, bag.header.rows)
         self.progressed(header.epoch)
+        return published.first
 
     def finished(self, epoch: int, rows: int) -> None:
         self.update(epoch=max(self._status.epoch, epoch), rows_out=self._status.rows_out + rows)
