@@ -164,6 +164,17 @@ def test_what_is_recycled_while_it_is_restored_comes_back_whole_or_as_a_newer_on
     assert {restored(tmp_path / str(after), after)[0] for after in range(1, steps)} == {unhurried, 6}
 
 
+def test_who_restores_hears_which_it_will_be_before_anything_is_copied(tmp_path: Path, slice_: Slice) -> None:
+    slice_.advance(2)
+    slice_.advance(2)
+    heard: list[tuple[int, bool]] = []
+    marker, _ = slice_.store().restore(
+        tmp_path / "b", None, lambda marker: heard.append((marker.epoch, (tmp_path / "b").exists()))
+    )
+    assert marker is not None
+    assert heard == [(3, False)]
+
+
 def test_a_restore_interrupted_anywhere_can_be_repeated(tmp_path: Path, slice_: Slice) -> None:
     wanted = slice_.advance(3)
     steps = count_steps(lambda disk: slice_.restore(tmp_path / "count", disk=disk))

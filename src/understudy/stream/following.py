@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from understudy.model.messages import Deploy
 from understudy.model.recovery import Guarantee
 from understudy.model.switches import Switches
 from understudy.stream import shipping
-from understudy.stream.ahead import Inputs
+from understudy.stream.ahead import InputMissing, Inputs
 from understudy.stream.gated import GatedQuery
 from understudy.stream.outbox import Outbox
 from understudy.stream.replica import Replica
@@ -91,14 +92,19 @@ class Following(Replica):
         """Answers the first epoch to process, and the one to run again so that Spark loads the state."""
         if self._guarantee is Guarantee.AMNESIA:
             return 0, None
-        marker, self.shipped = self.store.restore(query.directory, self.deploy.rewind)
+        again = load and self.vertex.stateful
+        keep = self._keep_input if again else lambda _: None
+        marker, self.shipped = self.store.restore(query.directory, self.deploy.rewind, keep)
         if marker is None:
             return 0, None
-        if load and self.vertex.stateful and self.inputs.has(marker.epoch):
-            # Now, because its input may be trimmed at any moment.
-            self.inputs.fetch(marker.epoch)
+        if again and self.inputs.holds(marker.epoch):
             return marker.epoch + 1, shipping.forget_last_commit(query.directory)
         return marker.epoch + 1, None
+
+    def _keep_input(self, marker: shipping.Marker) -> None:
+        """Before a large state is copied: it may be trimmed at any moment."""
+        with suppress(InputMissing):
+            self.inputs.fetch(marker.epoch)
 
     def _run_again(self, query: GatedQuery, epoch: int) -> None:
         """The last batch of a restored checkpoint once more: its bag is there already, its state is then loaded."""

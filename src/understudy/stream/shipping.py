@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -170,8 +170,12 @@ class Store:
             with suppress(FileNotFoundError):
                 yield path, _decode(path.read_bytes())
 
-    def restore(self, local: Path, before: int | None) -> tuple[Marker | None, Shipped]:
+    def restore(
+        self, local: Path, before: int | None, on_held: Callable[[Marker], None] = lambda _: None
+    ) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
+
+        `on_held` hears which it will be, before its files are copied, which may take a while.
 
         A damaged one is passed over for the one before it, or for a newer one that was shipped meanwhile. None means:
         start from the first epoch, which is possible as long as nothing was acknowledged.
@@ -179,7 +183,7 @@ class Store:
         damage: dict[Marker, str] = {}
         while (marker := self._untried(before, damage)) is not None:
             shipped = Shipped()
-            reason = self._bring(marker, local, shipped)
+            reason = self._bring(marker, local, shipped, on_held)
             if reason is None:
                 return marker, shipped
             damage[marker] = f"epoch {marker.epoch}: {reason}"
@@ -197,9 +201,11 @@ class Store:
         usable = (marker for marker in self.markers() if before is None or marker.epoch < before)
         return next((marker for marker in usable if marker not in tried), None)
 
-    def _bring(self, marker: Marker, local: Path, shipped: Shipped) -> str | None:
+    def _bring(self, marker: Marker, local: Path, shipped: Shipped, on_held: Callable[[Marker], None]) -> str | None:
         """What is wrong with the checkpoint, if anything is; nothing of it stays here then."""
         with self._holding(marker.files, local) as held:
+            if held.missing is None:
+                on_held(marker)
             reasons = (self._copy_one(entry, held, local, shipped) for entry in marker.files)
             reason = held.missing or next((reason for reason in reasons if reason is not None), None)
         if reason is not None:
