@@ -48,6 +48,7 @@ TARGETS = {
     "deployed": 1 / 7,
     "passive_replication": 1 / 2,
 }
+# So large a state is given more.
 HUGE, HOT_WHEN_HUGE = 5_000_000, 1 / 10
 
 
