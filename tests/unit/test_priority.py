@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -15,9 +14,18 @@ import os, sys, threading
 from understudy.runtime.priority import AUTOGROUP, step_back
 
 def where():
-    print(os.getpriority(os.PRIO_PROCESS, 0), AUTOGROUP.read_text().split()[-1] if AUTOGROUP.exists() else 0)
+    # Empty where the process never had a session of its own, as in a container.
+    group = AUTOGROUP.read_text().split() if AUTOGROUP.exists() else []
+    print(os.getpriority(os.PRIO_PROCESS, 0), group[-1] if group else 0)
 
 where()
+if sys.argv[3] == "powerless":
+    granted = os.setpriority
+    def refuse(which, who, nice):
+        if nice < os.getpriority(which, who):
+            raise PermissionError
+        granted(which, who, nice)
+    os.setpriority = refuse
 ready = step_back(float(sys.argv[1]))
 where()
 if sys.argv[2] == "ready":
@@ -28,18 +36,29 @@ where()
 """
 
 
-def places(longest_s: float, how: str, *, nice: int = 0, session: bool = True) -> list[tuple[int, int]]:
+def places(
+    longest_s: float, how: str, power: str = "as it is", *, nice: int = 0, session: bool = True
+) -> list[tuple[int, int]]:
     """Niceness and share of the session: before, while it starts, and afterwards."""
-    command = [sys.executable, "-c", SCRIPT, str(longest_s), how]
+    command = [sys.executable, "-c", SCRIPT, str(longest_s), how, power]
     found = subprocess.run(
-        ["nice", "-n", str(nice), *command], start_new_session=session, capture_output=True, text=True, check=True
+        ["nice", "-n", str(nice), *command], start_new_session=session, capture_output=True, text=True, check=False
     )
+    assert found.returncode == 0, found.stderr
     return [(int(a), int(b)) for a, b in (line.split() for line in found.stdout.splitlines())]
+
+
+def lowers_niceness() -> bool:
+    return subprocess.run(["nice", "-n", "-1", "true"], capture_output=True, check=True).stderr == b""
+
+
+def sessions_share() -> bool:
+    return subprocess.run(["cat", AUTOGROUP], start_new_session=True, capture_output=True, check=False).stdout != b""
 
 
 def behind(nice: int) -> tuple[int, int]:
     """Only the privileged are given back a niceness; the session's share anybody changes, where there is one."""
-    return (BEHIND if os.geteuid() == 0 else nice), (BEHIND if AUTOGROUP.exists() else 0)
+    return (BEHIND if lowers_niceness() else nice), (BEHIND if sessions_share() else 0)
 
 
 @pytest.mark.parametrize("nice", [0, 5])
@@ -51,6 +70,9 @@ def test_on_a_full_machine_it_does_not_stand_behind_for_ever() -> None:
     assert places(0.05, "wait") == [(0, 0), behind(0), (0, 0)]
 
 
-def test_the_session_of_a_shell_keeps_its_share() -> None:
-    shares = [share for _, share in places(60, "ready", session=False)]
-    assert len(set(shares)) == 1
+def test_what_could_not_be_taken_back_is_not_done() -> None:
+    assert places(60, "ready", "powerless") == [(0, 0), (0, behind(0)[1]), (0, 0)]
+
+
+def test_the_session_of_a_shell_and_the_group_of_a_script_stay_as_they_are() -> None:
+    assert len(set(places(60, "ready", session=False))) == 1
