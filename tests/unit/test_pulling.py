@@ -13,7 +13,7 @@ from tests.unit.test_shipping import Slice
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.switches import ROWS
 from understudy.stream.following import Following
-from understudy.stream.shipping import committed, forget_last_commit, last_batch
+from understudy.stream.shipping import RECENT, committed, forget_last_commit, last_batch
 
 
 @pytest.fixture
@@ -61,18 +61,45 @@ def test_a_standby_gets_what_the_primary_shipped_and_only_what_is_new(tmp_path: 
         }
 
 
-def test_all_changes_since_the_shipment_before_are_there_even_if_a_snapshot_covers_them(
-    tmp_path: Path, slice_: Slice
+@pytest.mark.parametrize("away", [1, 7, RECENT])
+def test_a_standby_that_was_away_gets_all_changes_even_if_snapshots_cover_them(
+    tmp_path: Path, slice_: Slice, away: int
 ) -> None:
-    """The state in memory is that of the shipment before; it takes every changelog after it to follow."""
+    """It holds the state of long ago in memory, and it takes every changelog after that to follow."""
     standby = Standby(slice_, tmp_path / "standby")
-    for epochs in (1, 3, 2):
-        before = standby.epoch
-        slice_.query.keep = 10
-        slice_.advance(epochs)
+    for _ in range(2):
+        before = changes_in(standby.directory)
+        for _ in range(away):
+            slice_.advance(1)
         assert standby.pull() is not None
-        changes = {int(path.stem) for path in (standby.directory / "state").rglob("*.changelog")}
-        assert changes >= set(range(before + 2, standby.epoch + 2))
+        version = standby.epoch + 1
+        assert changes_in(standby.directory) - before == set(range(version - away + 1, version + 1))
+
+
+def test_one_that_was_away_for_longer_gets_what_it_takes_to_load_the_state(tmp_path: Path, slice_: Slice) -> None:
+    standby = Standby(slice_, tmp_path / "standby")
+    for _ in range(RECENT + 1):
+        needed = slice_.advance(1)
+    assert standby.pull() is not None
+    assert len(changes_in(standby.directory)) >= RECENT
+    here = everything_in(standby.directory)
+    assert all(here[name] == content for name, content in needed.items() if name != "metadata")
+
+
+def test_changes_that_were_applied_are_not_pulled_again_when_spark_forgot_them(tmp_path: Path, slice_: Slice) -> None:
+    standby = Standby(slice_, tmp_path / "standby")
+    for _ in range(6):
+        slice_.advance(1)
+        assert standby.pull() is not None
+    for path in (standby.directory / "state").rglob("[1-7].*"):
+        path.unlink()
+    slice_.advance(1)
+    assert standby.pull() is not None
+    assert not changes_in(standby.directory) & set(range(1, 8))
+
+
+def changes_in(directory: Path) -> set[int]:
+    return {int(path.stem) for path in (directory / "state").rglob("*.changelog")}
 
 
 def test_the_identity_of_the_standby_stays_its_own(tmp_path: Path, slice_: Slice) -> None:

@@ -27,8 +27,12 @@ from understudy.log.disk import TEMPORARY, Disk, walk
 from understudy.model.names import SliceId
 
 KEPT = 2
+RECENT = 64
+"""Versions whose changes every checkpoint carries, snapshot or not: a standby may take that many epochs to load its
+state, or to come back from a pause, and still follows. They are links, which nobody reads but who needs them."""
 SNAPSHOTS = (".zip", ".snapshot")
-STATE = (".changelog", ".delta", *SNAPSHOTS)
+CHANGES = (".changelog", ".delta")
+STATE = (*CHANGES, *SNAPSHOTS)
 PLACE = "<<the checkpoint>>"
 """Stands in stored metadata for the directory of the checkpoint: Spark writes down full paths of state schemas."""
 
@@ -69,13 +73,9 @@ class Shipment:
 
 @dataclass
 class Shipped:
-    """What store and local checkpoint have in common, by name: the time and size of the local file, and the entry.
-
-    `version` is the state that was shipped last: whoever follows it needs the changes since then, snapshot or not.
-    """
+    """What store and local checkpoint have in common, by name: the time and size of the local file, and the entry."""
 
     seen: dict[str, tuple[int, int, Entry]] = field(default_factory=dict)
-    version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,11 @@ class Store:
         self._disk.replace(self._marker(marker), [_encode(marker)], durable=True)
         names = {entry.name for entry in marker.files}
         shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
-        return Shipment(sum(copied for _, copied in found), sum(entry.size for entry in marker.files))
+        return Shipment(sum(copied for _, copied in found), sum(entry.size for entry in _wanted(marker)))
 
     def _store_all(self, checkpoint: Checkpoint, folder: str, shipped: Shipped) -> list[tuple[Entry, int]]:
         local = checkpoint.directory
-        stored = [self._store(path, local, folder, shipped) for path in _files(checkpoint, shipped.version)]
-        shipped.version = checkpoint.batch + 1
+        stored = [self._store(path, local, folder, shipped) for path in _files(checkpoint, shipped)]
         found = [one for one in stored if one is not None]
         # Were these gone too, then the batch was forgotten or the directory wiped: this is no checkpoint any more.
         missing = _essential(checkpoint) - {entry.name for entry, _ in found}
@@ -133,17 +132,29 @@ class Store:
     def _store(self, path: Path, local: Path, folder: str, shipped: Shipped) -> tuple[Entry, int] | None:
         """Copies a file, or links the copy that is there already; None if Spark removed it meanwhile."""
         name = path.relative_to(local).as_posix()
+        stored = f"files/{folder}/{name}"
         try:
             stat = path.stat()
-            entry = self._reuse(shipped.seen.get(name), (stat.st_mtime_ns, stat.st_size), f"files/{folder}/{name}")
+            entry = self._reuse(shipped.seen.get(name), (stat.st_mtime_ns, stat.st_size), stored)
             content = _swap(name, path.read_bytes(), str(local), PLACE) if entry is None else b""
         except FileNotFoundError:
-            return None
+            return self._carry_on(name, stored, shipped)
         if entry is None:
-            entry = Entry(name, f"files/{folder}/{name}", len(content), zlib.crc32(content))
-            self._disk.replace(self._root / entry.stored, [content], durable=True)
+            entry = Entry(name, stored, len(content), zlib.crc32(content))
+            self._disk.replace(self._root / stored, [content], durable=True)
         shipped.seen[name] = (stat.st_mtime_ns, stat.st_size, entry)
         return entry, len(content)
+
+    def _carry_on(self, name: str, stored: str, shipped: Shipped) -> tuple[Entry, int] | None:
+        """Changes for which Spark has no use any more stay as long as a standby may have."""
+        known = shipped.seen.get(name)
+        if known is None or not name.endswith(CHANGES):
+            return None
+        entry = self._reuse(known, known[:2], stored)
+        if entry is None:
+            return None
+        shipped.seen[name] = (*known[:2], entry)
+        return entry, 0
 
     def _reuse(self, known: tuple[int, int, Entry] | None, now: tuple[int, int], stored: str) -> Entry | None:
         if known is None or known[:2] != now or not self._disk.link(self._root / known[2].stored, self._root / stored):
@@ -203,10 +214,11 @@ class Store:
 
     def _bring(self, marker: Marker, local: Path, shipped: Shipped, on_held: Callable[[Marker], None]) -> str | None:
         """What is wrong with the checkpoint, if anything is; nothing of it stays here then."""
-        with self._holding(marker.files, local) as held:
+        wanted = _wanted(marker)
+        with self._holding(wanted, local) as held:
             if held.missing is None:
                 on_held(marker)
-            reasons = (self._copy_one(entry, held, local, shipped) for entry in marker.files)
+            reasons = (self._copy_one(entry, held, local, shipped) for entry in wanted)
             reason = held.missing or next((reason for reason in reasons if reason is not None), None)
         if reason is not None:
             shutil.rmtree(local, ignore_errors=True)
@@ -247,7 +259,8 @@ class Store:
         marker = next((m for m in self.markers() if m.epoch > above), None)
         if marker is None:
             return None
-        new = [e for e in marker.files if e.name != "metadata" and not _holds(local, held, e)]
+        wanted = _wanted(marker, since=_last_batch(held.seen) + 1)
+        new = [entry for entry in wanted if entry.name != "metadata" and not _holds(local, held, entry)]
         logs = [entry for entry in new if entry.name.startswith(("offsets/", "commits/"))]
         state = [entry for entry in new if entry not in logs]
         with self._holding(new, local) as found:
@@ -312,9 +325,10 @@ def committed(directory: Path) -> Checkpoint | None:
     return Checkpoint(directory, batch, epoch)
 
 
-def _files(checkpoint: Checkpoint, since: int | None) -> Iterable[Path]:
-    local = checkpoint.directory
-    state = _needed(walk(local / "state"), checkpoint.batch + 1, since)
+def _files(checkpoint: Checkpoint, shipped: Shipped) -> Iterable[Path]:
+    local, version = checkpoint.directory, checkpoint.batch + 1
+    forgotten = (local / name for name in shipped.seen if name.endswith(CHANGES))
+    state = _needed({*walk(local / "state"), *forgotten}, version, since=version - RECENT)
     offsets, commits = (
         [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= checkpoint.batch]
         for kind in ("offsets", "commits")
@@ -324,9 +338,18 @@ def _files(checkpoint: Checkpoint, since: int | None) -> Iterable[Path]:
 
 def last_batch(marker: Marker) -> int:
     """The batch that was committed last in a shipped checkpoint, -1 if it has none."""
-    return max(
-        (int(e.name.removeprefix("commits/")) for e in marker.files if e.name.startswith("commits/")), default=-1
-    )
+    return _last_batch(entry.name for entry in marker.files)
+
+
+def _last_batch(names: Iterable[str]) -> int:
+    return max((int(name.removeprefix("commits/")) for name in names if name.startswith("commits/")), default=-1)
+
+
+def _wanted(marker: Marker, since: int = 0) -> list[Entry]:
+    """What it takes to load the state of a checkpoint, and to follow from a version (0: none) that is loaded."""
+    state = {Path(entry.name) for entry in marker.files if entry.name.startswith("state/")}
+    needed = set(_needed(state, last_batch(marker) + 1, since or None))
+    return [entry for entry in marker.files if (path := Path(entry.name)) not in state or path in needed]
 
 
 def forget_last_commit(directory: Path) -> int | None:
