@@ -108,9 +108,10 @@ class QueryReplica(Following):
     def _exercise(self) -> None:
         """Runs the plan once on an empty epoch, so that the first real batch is not the first ever.
 
-        A replica with a query of its own will do as much with real rows in a moment.
+        A replica that works, or that loads its state, does as much with real rows in a moment.
         """
-        if self._ask.switches.synced:
+        asked = self._ask.switches
+        if asked.processes or (asked.synced and self.vertex.stateful):
             return
         seen = threading.Event()
 
