@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.stream.shipping import Checkpoint, committed
+from understudy.stream.checkpoint import Checkpoint, committed
 
 
 class FakeQuery:

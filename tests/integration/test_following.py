@@ -19,7 +19,8 @@ from understudy.log.file_log import FileLog
 from understudy.model.layout import Channel, Split
 from understudy.model.names import SliceId
 from understudy.model.schema import conform, parse
-from understudy.stream import frames, shipping
+from understudy.stream import frames
+from understudy.stream.checkpoint import committed, forget_last_commit, last_batch
 from understudy.stream.shipping import Shipped, Store
 
 pytestmark = pytest.mark.spark
@@ -96,7 +97,7 @@ def test_a_query_that_started_with_nothing_is_moved_when_it_has_come_to_its_gate
         log.publish(bag.make(ROWS, epoch, rows, ()), durable=False)
     for epoch in range(3):
         primary.feed(log, epoch)
-    store.ship(shipping.committed(primary.directory), 2, 1, Shipped())
+    store.ship(committed(primary.directory), 2, 1, Shipped())
     assert not standby.gate.arrived()
     standby.start(kinds.totals.function, kinds.totals.output_mode)
     deadline = time.monotonic() + 30
@@ -105,7 +106,7 @@ def test_a_query_that_started_with_nothing_is_moved_when_it_has_come_to_its_gate
         time.sleep(0.005)
     pulled = store.pull(standby.directory, Shipped(), -1)
     assert pulled is not None
-    assert standby.gate.jump(shipping.last_batch(pulled[0]), False, 10_000)
+    assert standby.gate.jump(last_batch(pulled[0]), False, 10_000)
     assert standby.feed(log, 3) == primary.feed(log, 3)
     primary.stop()
     standby.stop()
@@ -124,7 +125,7 @@ def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession,
     def work_to(epoch: int) -> None:
         for number in range(max(primary.batches, default=-1) + 1, epoch + 1):
             primary.feed(log, number)
-        checkpoint = shipping.committed(primary.directory)
+        checkpoint = committed(primary.directory)
         assert checkpoint is not None
         assert checkpoint.epoch == epoch
         store.ship(checkpoint, epoch, 1, shipped)
@@ -133,7 +134,7 @@ def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession,
     primary.start(operator.function, operator.output_mode)
     work_to(3)
     _, held = store.restore(standby.directory, None)
-    assert shipping.forget_last_commit(standby.directory) == 3
+    assert forget_last_commit(standby.directory) == 3
     standby.start(operator.function, operator.output_mode)
     assert standby.feed(log, 3) == primary.batches[3]
     loaded = []
@@ -141,7 +142,7 @@ def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession,
         work_to(epoch)
         pulled = store.pull(standby.directory, held, epoch - 1)
         assert pulled is not None
-        assert standby.gate.jump(shipping.last_batch(pulled[0]), True, 10_000)
+        assert standby.gate.jump(last_batch(pulled[0]), True, 10_000)
         loaded.append(standby.gate.loaded())
     assert all(loaded), loaded
     for epoch in range(21, 27):
@@ -157,12 +158,12 @@ def read_back(log: FileLog, store: Store, primary: Half, standby: Half, known: t
     shipped, held = known
     for epoch in range(27, 34):
         standby.feed(log, epoch)
-    checkpoint = shipping.committed(standby.directory)
+    checkpoint = committed(standby.directory)
     assert checkpoint is not None
     store.ship(checkpoint, 33, 2, held)
     pulled = store.pull(primary.directory, shipped, 26)
     assert pulled is not None
-    assert primary.gate.jump(shipping.last_batch(pulled[0]), True, 10_000)
+    assert primary.gate.jump(last_batch(pulled[0]), True, 10_000)
     for epoch in range(34, 40):
         assert primary.feed(log, epoch) == standby.feed(log, epoch)
     assert not set(primary.batches) & set(range(27, 34)), "none of it was done twice"

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.builders import COUNTS, Crash, crash_at, everything_in
 from tests.checkpoints import FakeQuery
 from understudy.log.disk import Disk
-from understudy.stream.shipping import Marker, Shipped, Store
+from understudy.stream.checkpoint import Marker
+from understudy.stream.shipping import Shipped, Store
 
 
 @dataclass

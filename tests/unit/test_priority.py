@@ -14,7 +14,7 @@ import os, sys, threading
 from understudy.runtime.priority import AUTOGROUP, step_back
 
 def where():
-    # Empty where the process never had a session of its own, as in a container.
+    # Empty for a process outside any group, as the first one of a machine is.
     group = AUTOGROUP.read_text().split() if AUTOGROUP.exists() else []
     print(os.getpriority(os.PRIO_PROCESS, 0), group[-1] if group else 0)
 

@@ -12,8 +12,8 @@ from tests.unit.test_shipping import Slice
 
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.switches import ROWS
+from understudy.stream.checkpoint import RECENT, committed, forget_last_commit, last_batch
 from understudy.stream.following import Following
-from understudy.stream.shipping import RECENT, committed, forget_last_commit, last_batch
 
 
 @pytest.fixture

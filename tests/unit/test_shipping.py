@@ -13,7 +13,8 @@ from tests.checkpoints import FakeQuery
 
 from understudy.errors import Unavailable
 from understudy.log.disk import TEMPORARY, Disk
-from understudy.stream.shipping import Marker, Shipped, Store, committed
+from understudy.stream.checkpoint import Marker, committed
+from understudy.stream.shipping import Shipped, Store
 
 Stop = Callable[[Callable[[Disk], object], int], bool]
 

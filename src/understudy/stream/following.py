@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from understudy.model.messages import Deploy
 from understudy.model.recovery import Guarantee
 from understudy.model.switches import Switches
-from understudy.stream import shipping
+from understudy.stream import checkpoint, shipping
 from understudy.stream.ahead import InputMissing, Inputs
 from understudy.stream.gated import GatedQuery
 from understudy.stream.outbox import Outbox
@@ -98,10 +98,10 @@ class Following(Replica):
         if marker is None:
             return 0, None
         if again and self.inputs.holds(marker.epoch):
-            return marker.epoch + 1, shipping.forget_last_commit(query.directory)
+            return marker.epoch + 1, checkpoint.forget_last_commit(query.directory)
         return marker.epoch + 1, None
 
-    def _keep_input(self, marker: shipping.Marker) -> None:
+    def _keep_input(self, marker: checkpoint.Marker) -> None:
         """Before a large state is copied: it may be trimmed at any moment."""
         with suppress(InputMissing):
             self.inputs.fetch(marker.epoch)
@@ -133,9 +133,9 @@ class Following(Replica):
             self._fetch_ahead()
         self._outbox.trim()
 
-    def _move(self, query: GatedQuery, marker: shipping.Marker) -> None:
+    def _move(self, query: GatedQuery, marker: checkpoint.Marker) -> None:
         if self.vertex.stateful:
-            moved = query.jump(shipping.last_batch(marker), keep_state=self.on.receives)
+            moved = query.jump(checkpoint.last_batch(marker), keep_state=self.on.receives)
             self._loaded = moved and query.state_loaded
             waits = not self.deploy.switches.processes
             unfit = not self._loaded if self.on.receives else not self._has_run

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from understudy.stream import shipping
+from understudy.stream.checkpoint import committed
 
 if TYPE_CHECKING:
     from understudy.stream.query import QueryReplica
@@ -79,7 +79,7 @@ class Shipper:
                 return
         if query is None:
             return
-        checkpoint = shipping.committed(query.directory) if replica.vertex.stateful else None
+        checkpoint = committed(query.directory) if replica.vertex.stateful else None
         epoch = checkpoint.epoch if checkpoint else epoch
         replica.site.log.settle(replica.slice, epoch)
         if self._store.newest() >= epoch:

@@ -12,55 +12,33 @@ whatever a zombie ships or recycles, the two newest markers are whole.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from understudy.errors import Unavailable
-from understudy.log.disk import TEMPORARY, Disk, walk
+from understudy.log.disk import Disk, walk
 from understudy.model.names import SliceId
+from understudy.stream.checkpoint import (
+    CHANGES,
+    PLACE,
+    Checkpoint,
+    Entry,
+    Marker,
+    decode,
+    encode,
+    essential,
+    files_of,
+    last_batch_in,
+    swap,
+    wanted,
+)
 
 KEPT = 2
-RECENT = 64
-"""Versions whose changes every checkpoint carries, snapshot or not: a standby may take that many epochs to load its
-state, or to come back from a pause, and still follows. They are links, which nobody reads but who needs them."""
-SNAPSHOTS = (".zip", ".snapshot")
-CHANGES = (".changelog", ".delta")
-STATE = (*CHANGES, *SNAPSHOTS)
-PLACE = "<<the checkpoint>>"
-"""Stands in stored metadata for the directory of the checkpoint: Spark writes down full paths of state schemas."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A file of a checkpoint: its name inside, where it is stored, and what it must look like."""
-
-    name: str
-    stored: str
-    size: int
-    crc: int
-
-
-@dataclass(frozen=True)
-class Marker:
-    epoch: int
-    generation: int
-    files: tuple[Entry, ...]
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A local checkpoint as of its newest committed batch; later batches may be in the making beside it."""
-
-    directory: Path
-    batch: int
-    epoch: int
 
 
 @dataclass(frozen=True)
@@ -110,17 +88,17 @@ class Store:
         marker = Marker(epoch, generation, tuple(entry for entry, _ in found))
         for directory in sorted({(self._root / entry.stored).parent for entry in marker.files}):
             self._disk.sync_directory(directory)
-        self._disk.replace(self._marker(marker), [_encode(marker)], durable=True)
+        self._disk.replace(self._marker(marker), [encode(marker)], durable=True)
         names = {entry.name for entry in marker.files}
         shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
-        return Shipment(sum(copied for _, copied in found), sum(entry.size for entry in _wanted(marker)))
+        return Shipment(sum(copied for _, copied in found), sum(entry.size for entry in wanted(marker)))
 
     def _store_all(self, checkpoint: Checkpoint, folder: str, shipped: Shipped) -> list[tuple[Entry, int]]:
         local = checkpoint.directory
-        stored = [self._store(path, local, folder, shipped) for path in _files(checkpoint, shipped)]
+        stored = [self._store(path, local, folder, shipped) for path in files_of(checkpoint, shipped.seen)]
         found = [one for one in stored if one is not None]
         # Were these gone too, then the batch was forgotten or the directory wiped: this is no checkpoint any more.
-        missing = _essential(checkpoint) - {entry.name for entry, _ in found}
+        missing = essential(checkpoint) - {entry.name for entry, _ in found}
         if missing:
             raise Unavailable(
                 f"the checkpoint of {self._slice} vanished while it was shipped",
@@ -136,7 +114,7 @@ class Store:
         try:
             stat = path.stat()
             entry = self._reuse(shipped.seen.get(name), (stat.st_mtime_ns, stat.st_size), stored)
-            content = _swap(name, path.read_bytes(), str(local), PLACE) if entry is None else b""
+            content = swap(name, path.read_bytes(), str(local), PLACE) if entry is None else b""
         except FileNotFoundError:
             return self._carry_on(name, stored, shipped)
         if entry is None:
@@ -179,7 +157,7 @@ class Store:
         """Every marker there is, None for one that cannot be read."""
         for path in (self._root / "markers").glob("*.json"):
             with suppress(FileNotFoundError):
-                yield path, _decode(path.read_bytes())
+                yield path, decode(path.read_bytes())
 
     def restore(
         self, local: Path, before: int | None, on_held: Callable[[Marker], None] = lambda _: None
@@ -214,11 +192,11 @@ class Store:
 
     def _bring(self, marker: Marker, local: Path, shipped: Shipped, on_held: Callable[[Marker], None]) -> str | None:
         """What is wrong with the checkpoint, if anything is; nothing of it stays here then."""
-        wanted = _wanted(marker)
-        with self._holding(wanted, local) as held:
+        entries = wanted(marker)
+        with self._holding(entries, local) as held:
             if held.missing is None:
                 on_held(marker)
-            reasons = (self._copy_one(entry, held, local, shipped) for entry in wanted)
+            reasons = (self._copy_one(entry, held, local, shipped) for entry in entries)
             reason = held.missing or next((reason for reason in reasons if reason is not None), None)
         if reason is not None:
             shutil.rmtree(local, ignore_errors=True)
@@ -245,7 +223,7 @@ class Store:
 
     def _put(self, entry: Entry, content: bytes, local: Path, shipped: Shipped) -> None:
         target = local / entry.name
-        self._disk.replace(target, [_swap(entry.name, content, PLACE, str(local))])
+        self._disk.replace(target, [swap(entry.name, content, PLACE, str(local))])
         stat = target.stat()
         shipped.seen[entry.name] = (stat.st_mtime_ns, stat.st_size, entry)
 
@@ -259,8 +237,8 @@ class Store:
         marker = next((m for m in self.markers() if m.epoch > above), None)
         if marker is None:
             return None
-        wanted = _wanted(marker, since=_last_batch(held.seen) + 1)
-        new = [entry for entry in wanted if entry.name != "metadata" and not _holds(local, held, entry)]
+        entries = wanted(marker, since=last_batch_in(held.seen) + 1)
+        new = [entry for entry in entries if entry.name != "metadata" and not _holds(local, held, entry)]
         logs = [entry for entry in new if entry.name.startswith(("offsets/", "commits/"))]
         state = [entry for entry in new if entry not in logs]
         with self._holding(new, local) as found:
@@ -297,114 +275,10 @@ class Store:
         return self._root / "markers" / f"{marker.epoch:010d}-{marker.generation}.json"
 
 
-def _encode(marker: Marker) -> bytes:
-    fields = asdict(marker)
-    return json.dumps(fields | {"crc": _checksum(fields)}).encode()
-
-
-def _decode(content: bytes) -> Marker | None:
-    try:
-        fields = json.loads(content)
-        crc = fields.pop("crc")
-        marker = Marker(fields["epoch"], fields["generation"], tuple(Entry(**entry) for entry in fields["files"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return marker if _checksum(fields) == crc else None
-
-
-def _checksum(fields: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(fields, sort_keys=True).encode())
-
-
-def committed(directory: Path) -> Checkpoint | None:
-    """The checkpoint as of the last batch Spark committed. Batch numbers are not epochs: the offset is."""
-    batch = max(_numbered(directory / "commits"), default=None)
-    if batch is None:
-        return None
-    epoch = int((directory / "offsets" / str(batch)).read_text().splitlines()[-1])
-    return Checkpoint(directory, batch, epoch)
-
-
-def _files(checkpoint: Checkpoint, shipped: Shipped) -> Iterable[Path]:
-    local, version = checkpoint.directory, checkpoint.batch + 1
-    forgotten = (local / name for name in shipped.seen if name.endswith(CHANGES))
-    state = _needed({*walk(local / "state"), *forgotten}, version, since=version - RECENT)
-    offsets, commits = (
-        [local / kind / str(batch) for batch in sorted(_numbered(local / kind)) if batch <= checkpoint.batch]
-        for kind in ("offsets", "commits")
-    )
-    return [local / "metadata", *state, *offsets, *commits]
-
-
-def last_batch(marker: Marker) -> int:
-    """The batch that was committed last in a shipped checkpoint, -1 if it has none."""
-    return _last_batch(entry.name for entry in marker.files)
-
-
-def _last_batch(names: Iterable[str]) -> int:
-    return max((int(name.removeprefix("commits/")) for name in names if name.startswith("commits/")), default=-1)
-
-
-def _wanted(marker: Marker, since: int = 0) -> list[Entry]:
-    """What it takes to load the state of a checkpoint, and to follow from a version (0: none) that is loaded."""
-    state = {Path(entry.name) for entry in marker.files if entry.name.startswith("state/")}
-    needed = set(_needed(state, last_batch(marker) + 1, since or None))
-    return [entry for entry in marker.files if (path := Path(entry.name)) not in state or path in needed]
-
-
-def forget_last_commit(directory: Path) -> int | None:
-    """Makes Spark run the last batch of a restored checkpoint again, which loads its state; answers its epoch."""
-    last = committed(directory)
-    if last is None:
-        return None
-    (directory / "commits" / str(last.batch)).unlink()
-    return last.epoch
-
-
 def _holds(local: Path, held: Shipped, entry: Entry) -> bool:
     known = held.seen.get(entry.name)
     same = known is not None and (known[2].size, known[2].crc) == (entry.size, entry.crc)
     return same and (local / entry.name).exists()
-
-
-def _swap(name: str, content: bytes, old: str, new: str) -> bytes:
-    return content.replace(old.encode(), new.encode()) if "/_metadata/" in name else content
-
-
-def _needed(state: Iterable[Path], version: int, since: int | None = None) -> list[Path]:
-    """Leaves out what a restore would not read: versions before the newest snapshot, and after this one.
-
-    A snapshot of this very version does not count: whoever runs the last batch again needs the state before it.
-    Changes after `since` stay, although a snapshot covers them: a standby that holds `since` in memory applies them.
-    """
-    found = [path for path in sorted(state) if _finished(path)]
-    versions = {path: int(path.stem) for path in found if path.suffix in STATE and path.stem.isdigit()}
-    start: dict[Path, int] = {}
-    for path, number in versions.items():
-        if path.suffix in SNAPSHOTS and number < version:
-            start[path.parent] = max(number, start.get(path.parent, 0))
-
-    def kept(path: Path, number: int) -> bool:
-        first = start.get(path.parent, 0)
-        if since is not None and path.suffix not in SNAPSHOTS:
-            first = min(first, since + 1)
-        return first <= number <= version
-
-    return [path for path in found if path not in versions or kept(path, versions[path])]
-
-
-def _essential(checkpoint: Checkpoint) -> set[str]:
-    return {"metadata", f"offsets/{checkpoint.batch}", f"commits/{checkpoint.batch}"}
-
-
-def _numbered(directory: Path) -> list[int]:
-    if not directory.is_dir():
-        return []
-    return [int(path.name) for path in directory.iterdir() if path.name.isdigit()]
-
-
-def _finished(path: Path) -> bool:
-    return not path.name.startswith((".", TEMPORARY)) and not path.name.endswith(".tmp")
 
 
 def _remove_files(folder: Path, keep: set[Path]) -> None:
