@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -87,10 +88,16 @@ def kill_everything(home: Path, epoch: int) -> None:
         assert process.poll() is None, "the run ended by itself"
         assert time.monotonic() < deadline, "the run did not get that far"
         time.sleep(0.02)
-    tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    launcher = psutil.Process(process.pid)
+    # It is stopped first: it would start a node again that it sees die, while we are looking for the others.
+    launcher.suspend()
+    tree = [launcher, *launcher.children(recursive=True)]
     for victim in tree:
-        victim.kill()
-    psutil.wait_procs(tree, timeout=10)
+        # Whoever ended by itself since we looked is as dead as the others will be.
+        with suppress(psutil.NoSuchProcess):
+            victim.kill()
+    _, alive = psutil.wait_procs(tree, timeout=10)
+    assert not alive
     process.wait()
 
 
