@@ -209,13 +209,30 @@ def test_an_acknowledgement_lost_to_a_power_cut_holds_bags_back(tmp_path: Path, 
     assert log.trim(WORDS, [COUNTS]) == -1
 
 
-def test_trimming_keeps_the_cut_where_the_next_epoch_starts(log: FileLog) -> None:
+def test_trimming_cuts_keeps_the_newest_and_everything_from_an_epoch_on(log: FileLog) -> None:
+    assert log.cuts(WORDS) == range(0)
     for epoch in range(4):
         log.record(WORDS, epoch, epoch * 10)
+    log.trim_cuts(WORDS, 2)
+    assert log.cuts(WORDS) == range(2, 4)
+    assert [log.recorded(WORDS, epoch) for epoch in range(4)] == [None, None, 20, 30]
+    log.trim_cuts(WORDS, 9)
+    assert log.cuts(WORDS) == range(3, 4)
+
+
+def test_a_removed_cut_that_a_power_cut_brought_back_does_not_count(log: FileLog) -> None:
+    for epoch in (0, 3, 4):
+        log.record(WORDS, epoch, epoch)
+    assert log.cuts(WORDS) == range(3, 5)
+
+
+def test_the_floor_is_what_all_readers_have_acknowledged(log: FileLog) -> None:
     publish(log, *range(4))
     log.acknowledge(COUNTS, WORDS, 2)
-    log.trim(WORDS, [COUNTS])
-    assert [log.recorded(WORDS, epoch) for epoch in range(4)] == [None, None, 20, 30]
+    assert log.floor(WORDS, [COUNTS, OTHER]) == -1
+    log.acknowledge(OTHER, WORDS, 1)
+    assert log.floor(WORDS, [COUNTS, OTHER]) == 1
+    assert log.floor(WORDS, []) == 3
 
 
 def test_a_bag_published_again_after_it_was_trimmed_is_trimmed_again(log: FileLog) -> None:

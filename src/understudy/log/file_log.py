@@ -77,9 +77,9 @@ class FileLog:
     def newest(self, slice_id: SliceId) -> int:
         return max(self._epochs(slice_id), default=-1)
 
-    def first_missing(self, slice_id: SliceId) -> int:
+    def first_missing(self, slice_id: SliceId, above: int = -1) -> int:
         epochs = self._epochs(slice_id)
-        expected = min(epochs, default=0)
+        expected = max(min(epochs, default=0), above + 1)
         while expected in epochs:
             expected += 1
         return expected
@@ -105,17 +105,25 @@ class FileLog:
             # A power cut may leave the file empty; asking for more than needed is the safe side.
             return -1
 
+    def floor(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
+        acknowledged = [self.acknowledged(reader, slice_id) for reader in readers]
+        return min(acknowledged) if acknowledged else self.newest(slice_id)
+
     def trim(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
-        newest = self.newest(slice_id)
-        floor = min((self.acknowledged(reader, slice_id) for reader in readers), default=newest)
-        last = -1
-        for epoch in sorted(self._epochs(slice_id)):
-            # The newest one stays: it says how far this slice has come.
-            if epoch <= floor and epoch < newest:
-                self._bag(slice_id, epoch).unlink(missing_ok=True)
-                self._cut(slice_id, epoch - 1).unlink(missing_ok=True)
-                last = epoch
-        return last
+        newest, floor = self.newest(slice_id), self.floor(slice_id, readers)
+        # The newest one stays: it says how far this slice has come.
+        done = sorted(epoch for epoch in self._epochs(slice_id) if epoch <= floor and epoch < newest)
+        if done:
+            self._settle_acknowledgements(slice_id, readers)
+        for epoch in done:
+            self._bag(slice_id, epoch).unlink(missing_ok=True)
+        return done[-1] if done else -1
+
+    def _settle_acknowledgements(self, slice_id: SliceId, readers: Sequence[SliceId]) -> None:
+        for reader in readers:
+            self._disk.sync(self._ack(reader, slice_id))
+        if readers:
+            self._disk.sync_directory(self._directory(slice_id) / "acks")
 
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
         path = self._bag(slice_id, epoch)
@@ -146,6 +154,24 @@ class FileLog:
             return json.loads(self._cut(slice_id, epoch).read_bytes())
         except FileNotFoundError:
             return None
+
+    def cuts(self, slice_id: SliceId) -> range:
+        epochs = self._cut_epochs(slice_id)
+        newest = max(epochs, default=-1)
+        # A power cut may bring a removed cut back. Recording is durable, so whatever lies below a hole was removed.
+        oldest = newest
+        while oldest - 1 in epochs:
+            oldest -= 1
+        return range(oldest, newest + 1) if epochs else range(0)
+
+    def trim_cuts(self, slice_id: SliceId, below: int) -> None:
+        epochs = self._cut_epochs(slice_id)
+        for epoch in sorted(epochs):
+            if epoch < below and epoch < max(epochs):
+                self._cut(slice_id, epoch).unlink(missing_ok=True)
+
+    def _cut_epochs(self, slice_id: SliceId) -> set[int]:
+        return {int(path.name) for path in self._cut(slice_id, 0).parent.glob("[0-9]*")}
 
     def _directory(self, slice_id: SliceId) -> Path:
         return self._root / slice_id.operator / str(slice_id.index)

@@ -64,8 +64,8 @@ class Log(Protocol):
         """The newest epoch this reader has acknowledged, -1 if none: it may be trimmed, and those before it."""
         ...
 
-    def first_missing(self, slice_id: SliceId) -> int:
-        """The first epoch after the trimmed ones that is not published."""
+    def first_missing(self, slice_id: SliceId, above: int = -1) -> int:
+        """The first epoch after the trimmed ones, and above this one, that is not published."""
         ...
 
     def settle(self, slice_id: SliceId, epoch: int) -> None: ...
@@ -74,8 +74,15 @@ class Log(Protocol):
         """The reader will never again ask for this epoch of the upstream slice, or for one before."""
         ...
 
+    def floor(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
+        """The newest epoch that all these readers have acknowledged, -1 if none. Without readers: the newest bag."""
+        ...
+
     def trim(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
-        """Removes the bags that all these readers have acknowledged; answers the last epoch removed or -1."""
+        """Removes the bags up to the floor, except the newest; returns the last epoch removed or -1.
+
+        The acknowledgements it builds on are made durable first: after a power cut the floor is not below what is gone.
+        """
         ...
 
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
@@ -97,4 +104,12 @@ class Log(Protocol):
 
     def recorded(self, slice_id: SliceId, epoch: int) -> Any:
         """What was recorded for the epoch, or None."""
+        ...
+
+    def cuts(self, slice_id: SliceId) -> range:
+        """The epochs whose cuts are kept: an unbroken run up to the newest one recorded."""
+        ...
+
+    def trim_cuts(self, slice_id: SliceId, below: int) -> None:
+        """Removes the cuts of epochs below this one, except the newest."""
         ...

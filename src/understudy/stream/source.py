@@ -6,6 +6,7 @@ import time
 
 import pyarrow as pa
 
+from understudy.errors import UnderstudyError
 from understudy.log import bag
 from understudy.model import schema
 from understudy.model.names import SliceId
@@ -14,6 +15,18 @@ from understudy.sources.interface import EndOfSource, Position, SourceReader
 from understudy.stream.replica import Replica
 
 TRIM_EVERY = 5
+
+
+class CutGone(UnderstudyError):
+    """A source slice needs a cut that is not kept. A retry helps if another replica has made the epoch meanwhile."""
+
+    def __init__(self, slice_id: SliceId, epoch: int, kept: range) -> None:
+        there = f"cuts are kept of epochs {kept.start} to {kept.stop - 1}" if kept else "no cut is kept"
+        super().__init__(
+            f"{slice_id} does not know where epoch {epoch} ends",
+            why=f"{there}; a cut made now would drop or repeat rows",
+            fix="restore the home directory from a backup, or run again in a new --home",
+        )
 
 
 class SourceReplica(Replica):
@@ -28,8 +41,7 @@ class SourceReplica(Replica):
             reader = self.source.open(self.slice.index, self.vertex.slices, self.site.topology.epoch_s)
             self._reader = reader
         self.set_aside()
-        first = self.site.log.first_missing(self.slice)
-        epoch = first if self.deploy.rewind is None else min(first, self.deploy.rewind)
+        epoch = self._first()
         self.wired()
         self.update(switches=ALL)
         while True:
@@ -39,13 +51,32 @@ class SourceReplica(Replica):
             self._publish(reader, epoch)
             epoch += 1
 
+    @property
+    def _cuts(self) -> SliceId:
+        """All slices share the cuts of the first: a row must fall into the same epoch for each of them."""
+        return SliceId(self.slice.operator, 0)
+
+    def _first(self) -> int:
+        """The damaged epoch to make again, or the first that is missing and that some reader still needs."""
+        log, rewind = self.site.log, self.deploy.rewind
+        missing = log.first_missing(self.slice, log.floor(self.slice, self.site.layout.readers(self.slice)))
+        return missing if rewind is None else min(missing, rewind)
+
     def _publish(self, reader: SourceReader, epoch: int) -> None:
         rows = self._rows(reader, epoch)
         made = bag.make(self.slice, epoch, schema.conform(rows, self.source.schema), self.splits)
         self.publish(made, durable=False)
         if epoch % TRIM_EVERY == 0:
             self.site.log.settle(self.slice, epoch)
-            self.site.log.trim(self.slice, self.site.layout.readers(self.slice))
+            self._trim()
+
+    def _trim(self) -> None:
+        log, layout = self.site.log, self.site.layout
+        log.trim(self.slice, layout.readers(self.slice))
+        if self.source.recorded:
+            # A slice that returns makes the epochs after its own floor, and the first of them starts at that cut.
+            slices = [SliceId(self.slice.operator, index) for index in range(self.vertex.slices)]
+            log.trim_cuts(self._cuts, min(log.floor(each, layout.readers(each)) for each in slices))
 
     def _rows(self, reader: SourceReader, epoch: int) -> pa.Table:
         if self._status.ended_at is None:
@@ -66,12 +97,16 @@ class SourceReplica(Replica):
             return None
         if not self.source.recorded:
             return reader.cut(epoch, None)
-        # All slices share the cuts of the first: a row must fall into the same epoch for each of them.
-        shared = SliceId(self.slice.operator, 0)
-        known = self.site.log.recorded(shared, epoch)
-        if known is not None:
-            return known
-        return self.site.log.record(shared, epoch, reader.cut(epoch, self._position(reader, epoch - 1)))
+        log, kept = self.site.log, self.site.log.cuts(self._cuts)
+        if epoch in kept:
+            return log.recorded(self._cuts, epoch)
+        if epoch < kept.stop:
+            raise CutGone(self.slice, epoch, kept)
+        end = reader.cut(kept.stop, log.recorded(self._cuts, kept.stop - 1) if kept else None)
+        if epoch > kept.stop:
+            # Epochs behind it were published without a cut, which only the end of the input explains.
+            raise CutGone(self.slice, epoch, kept)
+        return log.record(self._cuts, epoch, end)
 
     def release(self) -> None:
         if self._reader is not None:
