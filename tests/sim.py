@@ -242,6 +242,7 @@ def failure(*, final: bool = False, damaged: tuple[str, int] | None = None) -> F
 class Cluster:
     def __init__(self, home: Path, nodes: int = 3, recovery: Recovery | None = None, **spec: Any) -> None:
         self.home, self.now = home, 1000.0
+        self.wall_offset = 0.0
         self.topology: Topology = word_count(recovery=recovery)
         self.layout: Layout = word_count_layout()
         self.store = SqliteStore(Path(":memory:"))
@@ -258,7 +259,8 @@ class Cluster:
             self.start_node()
 
     def _manage(self) -> Manager:
-        return Manager(self.home, self.topology, self.store, clock=lambda: self.now, wall=lambda: self.now)
+        wall = lambda: self.now + self.wall_offset  # noqa: E731
+        return Manager(self.home, self.topology, self.store, clock=lambda: self.now, wall=wall)
 
     # -- what can happen
 

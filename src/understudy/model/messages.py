@@ -170,6 +170,8 @@ class Begin(Frozen):
     kind: Literal["begin"] = "begin"
     operators: dict[str, Analysis]
     rhythm: Rhythm
+    age_s: float = 0.0
+    """How long ago the rhythm's first epoch was due, by the manager's monotonic clock."""
 
 
 class Deploy(Frozen):

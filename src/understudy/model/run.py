@@ -16,6 +16,9 @@ class Rhythm(Frozen):
 
     A resumed run starts a new rhythm where the old one ended, so that it does not race through the pause. A `fast` run
     has none: epochs are cut as quickly as they are read.
+
+    `time` belongs to the clock of whoever holds the rhythm. The manager stores it in the time of day, for reports. A
+    node moves it to its monotonic clock, because the time of day may step.
     """
 
     epoch: int
@@ -25,6 +28,10 @@ class Rhythm(Frozen):
 
     def due(self, epoch: int) -> float:
         return self.time if self.fast else self.time + (epoch - self.epoch) * self.epoch_s
+
+    def anchored(self, now: float, age_s: float) -> Rhythm:
+        """The same rhythm on another clock, which shows `now`; its first epoch was due `age_s` ago."""
+        return self.model_copy(update={"time": now - age_s})
 
 
 class Detectors(StrEnum):

@@ -179,7 +179,7 @@ class Agent:
             topology=self._topology,
             layout=lay_out(self._topology, {name: op.stateful for name, op in begin.operators.items()}),
             schemas=schemas | {name: check.arrow_schema(op) for name, op in begin.operators.items()},
-            rhythm=begin.rhythm,
+            rhythm=begin.rhythm.anchored(time.monotonic(), begin.age_s),
             backlog=self._welcome.run.backlog,
             # A run that is as fast as it can be is always behind.
             crowd=Crowd(on=self._welcome.run.primaries_first and not self._welcome.run.fast),

@@ -56,6 +56,10 @@ class Connection:
         self.heard_at = max(self.heard_at, now)
         self.beat = beat
 
+    def forgive(self, seconds: float, now: float) -> None:
+        """The manager was away for so long and could not hear: that is no silence of the node."""
+        self.heard_at = max(self.heard_at, min(now, self.heard_at + seconds))
+
     def state(self, now: float) -> NodeState:
         """For whoever looks at the run."""
         return NodeState(

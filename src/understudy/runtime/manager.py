@@ -61,6 +61,8 @@ logger = logging.getLogger(__name__)
 
 GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
+TICK_S = 0.05
+"""Between two ticks."""
 
 
 class Manager(Guarding):
@@ -91,7 +93,9 @@ class Manager(Guarding):
         self._diverged: set[str] = set()
         self._awake = Awake()
         self._finishing = False
-        self._began = clock()
+        self._began = self._turned_at = clock()
+        self._anchor = self._find_anchor()
+        self._running_since = self._find_start()
         self._saved = clock()
         self._detector = Detector(self.run.heartbeat_s, self.run.misses, wake=self.run.wake_misses)
         self._assignments = {assignment.slice: assignment for assignment in store.assignments()}
@@ -102,6 +106,34 @@ class Manager(Guarding):
             for assignment in self._assignments.values():
                 self._connections.setdefault(assignment.node, Connection(assignment.node, clock() + GRACE_S))
         self.note("manager", f"manager started, {self._phase}", {"phase": self._phase})
+
+    # -- the manager's own clock
+
+    def _find_anchor(self) -> float:
+        """When the rhythm's first epoch was due, by `clock`. After a restart only the time of day can tell, and it may
+        have been set back: at least as much time has passed as what was delivered took."""
+        if self._rhythm is None:
+            return self._clock()
+        done = min((self._store.delivered(sink.name) for sink in self._topology.sinks), default=0)
+        least = 0.0 if self._rhythm.fast else (done - self._rhythm.epoch) * self._rhythm.epoch_s
+        return self._clock() - max(self._wall() - self._rhythm.time, least, 0.0)
+
+    def _find_start(self) -> float:
+        """When data began to flow, by `clock`."""
+        return self._clock() - max(0.0, self._wall() - (self._store.fact("running_since") or self._wall()))
+
+    def _notice_own_gap(self) -> None:
+        """A manager that was stopped, or kept from its CPU, has not heard what was sent meanwhile: nodes have not been
+        silent for that time. Called before anything is judged by how old it is."""
+        now = self._clock()
+        away_s = now - self._turned_at - TICK_S
+        self._turned_at = now
+        if away_s <= self._detector.missed_s:
+            return
+        logger.warning("the manager was away for %.2f s", away_s)
+        self._began += away_s
+        for connection in self._connections.values():
+            connection.forgive(away_s, now)
 
     # -- hearing
 
@@ -120,6 +152,7 @@ class Manager(Guarding):
 
     def hear(self, name: str, message: Heartbeat | Checked) -> bool:
         """False if the node was given up in the meantime: it has to introduce itself again."""
+        self._notice_own_gap()
         connection = self._connections.get(name)
         if connection is None or connection.send is None:
             return False
@@ -196,6 +229,7 @@ class Manager(Guarding):
         first = min((self._store.delivered(sink.name) for sink in self._topology.sinks), default=0)
         self._rhythm = Rhythm(epoch=first, time=self._wall(), epoch_s=self._topology.epoch_s, fast=self.run.fast)
         self._phase = Phase.RUNNING
+        self._anchor = self._running_since = self._clock()
         self._store.keep(
             {
                 "operators": {name: value.model_dump() for name, value in self._operators.items()},
@@ -214,6 +248,7 @@ class Manager(Guarding):
 
     def tick(self) -> tuple[Instruction, ...]:
         """Observe, decide, enact, remember. What a lost node leaves behind is decided at once, not a tick later."""
+        self._notice_own_gap()
         instructions = self._decide()
         if any(isinstance(instruction, LoseNode) for instruction in instructions):
             instructions += self._decide()
@@ -243,7 +278,6 @@ class Manager(Guarding):
         now = self._clock()
         running = self._phase is Phase.RUNNING
         nodes = tuple(connection.view(now, running) for connection in self._connections.values())
-        since = self._store.fact("running_since") if self._phase is Phase.RUNNING else None
         return Snapshot(
             phase=self._phase,
             layout=self._layout,
@@ -256,13 +290,13 @@ class Manager(Guarding):
             scheme=Scheme(self.run.scheme) if self.run.scheme else None,
             reaction=Reaction(self.run.reaction) if self.run.reaction else None,
             waited_s=now - self._began,
-            left_s=self._left_s(since),
+            left_s=self._left_s(now) if running else None,
         )
 
-    def _left_s(self, since: float | None) -> float | None:
+    def _left_s(self, now: float) -> float | None:
         if self._finishing:
             return 0.0
-        return None if since is None or self.run.for_s is None else since + self.run.for_s - self._wall()
+        return None if self.run.for_s is None else self._running_since + self.run.for_s - now
 
     def finish(self) -> None:
         """No new epochs are cut; what was cut is delivered, and the run is over."""
@@ -274,7 +308,8 @@ class Manager(Guarding):
             return
         for connection in self._connections.values():
             if connection.send is not None and connection.beat.ready and not connection.begun:
-                connection.send(Begin(operators=self._operators, rhythm=self._rhythm))
+                age_s = self._clock() - self._anchor
+                connection.send(Begin(operators=self._operators, rhythm=self._rhythm, age_s=age_s))
                 if self._goal is not None:
                     connection.send(Goal(epochs=self._goal))
                 connection.begun = True

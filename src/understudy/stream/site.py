@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Site:
-    """`home` is durable and shared by all nodes, `local` is fast and this node's own."""
+    """`home` is durable and shared by all nodes, `local` is fast and this node's own. `rhythm` is told by `clock`."""
 
     home: Path
     local: Path
@@ -81,6 +82,7 @@ class Site:
     schemas: Mapping[str, pa.Schema]
     rhythm: Rhythm
     backlog: int
+    clock: Callable[[], float] = time.monotonic
     goal: Goal = field(default_factory=Goal)
     crowd: Crowd = field(default_factory=Crowd)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pyarrow as pa
 
 from understudy.errors import UnderstudyError
@@ -46,7 +44,7 @@ class SourceReplica(Replica):
         self.update(switches=ALL)
         while True:
             self.await_goal(epoch)
-            self.pause(self.site.rhythm.due(epoch) - time.time())
+            self.pause(self.site.rhythm.due(epoch) - self.site.clock())
             self.await_room(epoch)
             self._publish(reader, epoch)
             epoch += 1

@@ -23,7 +23,7 @@ from understudy.model.page import Plan
 from understudy.model.recovery import Scheme, member
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
-from understudy.runtime.manager import Manager
+from understudy.runtime.manager import TICK_S, Manager
 from understudy.web.access import commanding, reading
 from understudy.web.commands import Hands, LocalHands, NodeCommands, node_router
 from understudy.web.health import health_router
@@ -34,7 +34,6 @@ from understudy.web.views import add_views
 
 logger = logging.getLogger(__name__)
 
-TICK_S = 0.05
 _POLICY_VIOLATION = 1008
 MAX_NUMBER = 2**63 - 1
 """SQLite's largest integer."""
