@@ -282,6 +282,21 @@ def test_settling_syncs_each_bag_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert synced == ["0000000002.bag", "0"]
 
 
+def test_settling_includes_the_bags_of_a_predecessor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An active standby takes over: it never published these itself, and its next marker builds on them."""
+    publish(FileLog(tmp_path, Disk()), 0, 1, 2)
+    synced: list[str] = []
+    for name in ("sync", "sync_directory"):
+        monkeypatch.setattr(Disk, name, lambda _, path: synced.append(path.name))
+    log = FileLog(tmp_path, Disk())
+    publish(log, 3)
+    log.settle(WORDS, 3)
+    assert synced == [*(f"000000000{n}.bag" for n in range(4)), "0"]
+    synced.clear()
+    log.settle(WORDS, 3)
+    assert synced == []
+
+
 def test_settling_while_another_thread_publishes(tmp_path: Path) -> None:
     """The shipper settles beside the query; neither may trip over the other."""
     log = FileLog(tmp_path, Disk())

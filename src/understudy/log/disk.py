@@ -1,7 +1,8 @@
 """The few things we do to a disk. A crash at any instant leaves the old or the new, never half of either.
 
 Everything that must survive goes through here, so that another medium replaces one file. `durable` asks for an fsync:
-without it the write survives a killed process but not a power cut.
+without it the write survives a killed process but not a power cut. A file survives a power cut when its content was
+synced, and the directory that names it, and every directory above.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -37,6 +38,12 @@ def _no_step(name: str) -> None:
 @dataclass(frozen=True)
 class Disk:
     on_step: Callable[[str], None] = _no_step
+    _anchored: set[Path] = field(default_factory=set, compare=False, repr=False)
+    """Directories whose own names are known to be durable. Only those that stay; every writer adds to it."""
+
+    def flush(self, descriptor: int) -> None:
+        """Makes what was written to an open file, or the names in an open directory, survive a power cut."""
+        os.fsync(descriptor)
 
     def put_if_absent(self, path: Path, parts: Iterable[ReadableBuffer], *, durable: bool = False) -> bool:
         """Writes a file that is not there yet; False, and nothing changes, if it is. The first writer wins."""
@@ -53,12 +60,15 @@ class Disk:
         return True
 
     def _lost(self, path: Path, durable: bool) -> bool:
-        """The winner may have been killed before it made its file durable; whoever builds on it must not be undone."""
         if durable:
             with suppress(FileNotFoundError):
-                self.sync(path)
-                self.sync_directory(path.parent)
+                self.secure(path)
         return False
+
+    def secure(self, path: Path) -> None:
+        """Makes a file that is there durable: its writer may have been killed before it did so itself."""
+        self.sync(path)
+        self.sync_directory(path.parent)
 
     def replace(self, path: Path, parts: Iterable[ReadableBuffer], *, durable: bool = False) -> None:
         """Writes a file whether it is there or not; a reader sees the old content or the new."""
@@ -85,14 +95,34 @@ class Disk:
         return True
 
     def sync(self, path: Path) -> None:
-        """Makes what was written to a file survive a power cut."""
+        """Makes the content of a file survive a power cut, or the names in a directory."""
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
+            self.flush(descriptor)
         finally:
             os.close(descriptor)
 
-    sync_directory = sync
+    def sync_directory(self, path: Path) -> None:
+        """Makes the names in a directory survive a power cut, and its own name."""
+        self.sync(path)
+        self._anchor(path)
+
+    def sync_tree(self, root: Path, files: Iterable[Path]) -> None:
+        """Makes the names of files below a directory durable, and of the directories between; not the root's own."""
+        parents = {parent for file in files for parent in file.parents if parent.is_relative_to(root)}
+        for directory in sorted(parents, reverse=True):
+            self.sync(directory)
+
+    def _anchor(self, directory: Path) -> None:
+        """Syncs every directory above; once, because directories that reach here stay where they are."""
+        for parent in directory.parents:
+            if directory in self._anchored:
+                return
+            with suppress(PermissionError):
+                # Whatever we may not open was there before us.
+                self.sync(parent)
+            self._anchored.add(directory)
+            directory = parent
 
     @contextmanager
     def _written(self, path: Path, parts: Iterable[ReadableBuffer], durable: bool) -> Iterator[Path]:
@@ -105,7 +135,7 @@ class Disk:
                     self.on_step("written")
                     if durable:
                         file.flush()
-                        os.fsync(file.fileno())
+                        self.flush(file.fileno())
                         self.on_step("synced")
                 yield temporary
         finally:

@@ -35,6 +35,7 @@ class FileLog:
         self._disk = disk
         self._published = threading.Condition()
         self._unsettled: dict[SliceId, set[int]] = defaultdict(set)
+        self._settled: dict[SliceId, int] = {}
 
     def publish(self, bag: bag.Bag, *, durable: bool) -> Published:
         slice_id, epoch = bag.header.slice, bag.header.epoch
@@ -47,7 +48,7 @@ class FileLog:
             self.set_aside(slice_id, epoch)
             there, first = None, self._disk.put_if_absent(path, bag.parts, durable=durable)
         if not durable:
-            # Also for a bag that was there: who knows whether its writer lived to settle it.
+            # Also for a bag that was there: its writer may not have lived to settle it.
             self._unsettled[slice_id].add(epoch)
         with self._published:
             self._published.notify_all()
@@ -85,14 +86,18 @@ class FileLog:
         return expected
 
     def settle(self, slice_id: SliceId, epoch: int) -> None:
+        # Others' bags too: a replica that takes over goes on from bags whose writer did not live to settle them.
+        known = self._settled.get(slice_id, -1)
+        others = {number for number in self._epochs(slice_id) if known < number <= epoch}
         # A copy: another thread may publish meanwhile.
-        settled = {number for number in tuple(self._unsettled[slice_id]) if number <= epoch}
-        for number in sorted(settled):
+        own = {number for number in tuple(self._unsettled[slice_id]) if number <= epoch}
+        for number in sorted(own | others):
             with suppress(FileNotFoundError):
                 self._disk.sync(self._bag(slice_id, number))
-        if settled:
+        if own | others:
             self._disk.sync_directory(self._directory(slice_id))
-            self._unsettled[slice_id].difference_update(settled)
+        self._unsettled[slice_id].difference_update(own)
+        self._settled[slice_id] = max(known, max(own | others, default=-1))
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
         if epoch > self.acknowledged(reader, upstream):

@@ -68,7 +68,9 @@ class Log(Protocol):
         """The first epoch after the trimmed ones, and above this one, that is not published."""
         ...
 
-    def settle(self, slice_id: SliceId, epoch: int) -> None: ...
+    def settle(self, slice_id: SliceId, epoch: int) -> None:
+        """Makes all bags of the slice up to this epoch durable, whoever published them."""
+        ...
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
         """The reader will never again ask for this epoch of the upstream slice, or for one before."""

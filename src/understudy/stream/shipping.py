@@ -86,8 +86,7 @@ class Store:
         """
         found = self._store_all(checkpoint, f"{generation}-{epoch}", shipped) if checkpoint else []
         marker = Marker(epoch, generation, tuple(entry for entry, _ in found))
-        for directory in sorted({(self._root / entry.stored).parent for entry in marker.files}):
-            self._disk.sync_directory(directory)
+        self._disk.sync_tree(self._root, [self._root / entry.stored for entry in marker.files])
         self._disk.replace(self._marker(marker), [encode(marker)], durable=True)
         names = {entry.name for entry in marker.files}
         shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
@@ -119,7 +118,8 @@ class Store:
             return self._carry_on(name, stored, shipped)
         if entry is None:
             entry = Entry(name, stored, len(content), zlib.crc32(content))
-            self._disk.replace(self._root / stored, [content], durable=True)
+            self._disk.replace(self._root / stored, [content])
+            self._disk.sync(self._root / stored)
         shipped.seen[name] = (stat.st_mtime_ns, stat.st_size, entry)
         return entry, len(content)
 
