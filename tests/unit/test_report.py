@@ -63,12 +63,19 @@ def test_the_longest_silence_of_a_sink() -> None:
     [
         (Phase.FINISHED, 0, "exact"),
         (Phase.RUNNING, 0, "exact"),
-        (Phase.FINISHED, 1, "lossy"),
+        (Phase.FINISHED, 1, "at least once"),
         (Phase.FAILED, 0, "failed"),
+        (Phase.FAILED, 1, "failed"),
     ],
 )
 def test_the_verdict(phase: Phase, duplicates: int, expected: str) -> None:
     assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}, {}) == expected
+
+
+def test_what_is_lost_weighs_more_than_what_came_twice() -> None:
+    sinks = {"lost": sink_report([receipt(0)], 0, 2), "twice": sink_report([receipt(0), receipt(1)], 1, 2)}
+    assert [sink.delivered for sink in sinks.values()] == ["once", "at least once"]
+    assert verdict(Phase.FINISHED, sinks, {}) == "lossy"
 
 
 # -- faults and what followed

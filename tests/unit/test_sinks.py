@@ -22,12 +22,14 @@ from understudy.log.disk import TEMPORARY, Disk
 from understudy.sinks import Call, Console, JsonLines, Parquet, Sink, SinkWriter
 from understudy.sinks.call import NotedWriter
 from understudy.sinks.console import show
-from understudy.sinks.directory import CLAIM, DirectoryWriter
+from understudy.sinks.directory import CLAIM, DirectoryWriter, Owner
+from understudy.sinks.interface import Written
 from understudy.sinks.jsonlines import encode, lines
-from understudy.sinks.note import Note
+from understudy.sinks.note import Note, Superseded
 
 ROWS = pa.table({"n": [1, 2], "word": ["a", "ü"]})
 EMPTY = ROWS.slice(0, 0)
+ONCE, THERE = Written.ONCE, Written.THERE
 
 
 class Crash(BaseException):
@@ -46,7 +48,7 @@ def crash_after(step: int) -> Callable[[str], None]:
 
 
 def writer(path: Path, disk: Disk | None = None, run: str = "run-1") -> DirectoryWriter:
-    return DirectoryWriter(path, run, "jsonl", encode, disk)
+    return DirectoryWriter(path, Owner(run, "s"), "jsonl", encode, disk)
 
 
 def files(path: Path) -> list[str]:
@@ -112,6 +114,31 @@ def test_another_run_is_refused(tmp_path: Path) -> None:
         writer(tmp_path / "out")
 
 
+def test_another_sink_of_the_same_run_is_refused(tmp_path: Path) -> None:
+    JsonLines("out").open("first", tmp_path, "r")
+    with pytest.raises(InvalidInput, match="epochs of sink 'first'"):
+        JsonLines(tmp_path / "out" / "out").open("second", tmp_path, "r")
+
+
+@pytest.mark.parametrize("path", ["s3a://bucket/x", Path("s3a://bucket/x"), "hdfs:///x", "file:///tmp/x", "gs://b", ""])
+@pytest.mark.parametrize("sink", [Parquet, JsonLines])
+def test_an_address_is_no_path(sink: type[Parquet | JsonLines], path: str | Path) -> None:
+    """It would become a directory of that name on this machine."""
+    with pytest.raises(InvalidInput, match="cannot write to"):
+        sink(path)
+
+
+def test_the_second_writer_makes_durable_what_it_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first may have been killed between its link and its sync, and a receipt follows from what is there."""
+    writer(tmp_path).write(0, ROWS)
+    second = writer(tmp_path)
+    synced: list[Path] = []
+    for name in ("sync", "sync_directory"):
+        monkeypatch.setattr(Disk, name, lambda _, path: synced.append(path))
+    assert not second.write(0, ROWS)
+    assert synced == [tmp_path / "epoch-0000000000.jsonl", tmp_path]
+
+
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(InvalidInput, match="is not a directory"):
@@ -149,7 +176,7 @@ def test_leftovers_of_a_killed_writer_go_when_their_epoch_is_there(tmp_path: Pat
 
 @pytest.mark.parametrize("step", ["written", "synced", "linked"])
 def test_a_second_writer_at_any_step_leaves_one_whole_file(tmp_path: Path, step: str) -> None:
-    answers: list[bool] = []
+    answers: list[Written] = []
     second = writer(tmp_path)
 
     def hook(name: str) -> None:
@@ -158,7 +185,7 @@ def test_a_second_writer_at_any_step_leaves_one_whole_file(tmp_path: Path, step:
 
     first = writer(tmp_path, Disk(hook))
     answers.append(first.write(0, ROWS))
-    assert sorted(answers) == [False, True]
+    assert sorted(answers) == [THERE, ONCE]
     assert files(tmp_path) == [CLAIM, "epoch-0000000000.jsonl"]
 
 
@@ -202,30 +229,62 @@ def test_call_gets_every_epoch_once_in_a_quiet_life(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     sink = Call(lambda epoch, rows: seen.append((epoch, rows.num_rows)))
     first = sink.open("s", tmp_path, "run-1")
-    assert [first.write(0, ROWS), first.write(0, ROWS), first.write(1, EMPTY)] == [True, False, True]
+    assert [first.write(0, ROWS), first.write(0, ROWS), first.write(1, EMPTY)] == [ONCE, THERE, ONCE]
     second = sink.open("s", tmp_path, "run-1")
-    assert [second.write(1, EMPTY), second.write(2, ROWS), first.write(2, ROWS)] == [False, True, False]
+    assert [second.write(1, EMPTY), second.write(2, ROWS), first.write(2, ROWS)] == [THERE, ONCE, THERE]
+    with pytest.raises(Superseded):
+        first.write(3, ROWS)
     assert seen == [(0, 2), (1, 0), (2, 2)]
     with pytest.raises(InvalidInput, match="belongs to run run-1"):
         sink.open("s", tmp_path, "run-2")
 
 
-@pytest.mark.parametrize("step", range(5))
-def test_call_repeats_at_most_the_epoch_it_was_interrupted_in(tmp_path: Path, step: int) -> None:
+STEPS_OF_A_CALL = ["written", "synced", "linked", "delivered", "written", "synced", "linked"]
+"""Begun, delivered, done; before them a writer enters, in three more steps."""
+
+
+@pytest.mark.parametrize("step", range(3 + len(STEPS_OF_A_CALL)))
+def test_a_call_that_may_have_come_twice_is_counted(tmp_path: Path, step: int) -> None:
+    """Whatever is interrupted: an epoch that was delivered twice is reported as such."""
     seen: list[int] = []
-    hook = crash_after(step)
 
     def opened(disk: Disk | None) -> SinkWriter:
         return NotedWriter(Note("s", tmp_path, "r", disk), "s", lambda epoch, _: seen.append(epoch), disk)
 
     opened(None).write(0, ROWS)
-    with suppress(Crash):
-        opened(Disk(hook)).write(1, ROWS)
-    for epoch in (1, 2):
-        opened(None).write(epoch, ROWS)
+    with pytest.raises(Crash):
+        opened(Disk(crash_after(step))).write(1, ROWS)
+    after = [opened(None).write(epoch, ROWS) for epoch in (1, 2)]
     assert seen in ([0, 1, 2], [0, 1, 1, 2])
-    assert seen == [0, 1, 2] or step < 3, "after the note is replaced nothing repeats"
-    assert files(tmp_path / "sinks" / "s") == ["last"]
+    assert seen == [0, 1, 2] or after[0] is Written.AGAIN
+    assert after[0] is not Written.ONCE or step < 5, "when the delivery had begun it is not called the first"
+    assert after[1] is Written.ONCE
+
+
+@pytest.mark.parametrize("step", range(1 + len(STEPS_OF_A_CALL)))
+def test_a_zombie_is_counted_or_kept_from_calling(tmp_path: Path, step: int) -> None:
+    """A writer freezes before a step of its epoch; meanwhile the next writer delivers that epoch and one more."""
+    seen: list[int] = []
+    answers: list[Written] = []
+    taken: list[str] = []
+
+    def opened(disk: Disk | None = None) -> SinkWriter:
+        return NotedWriter(Note("s", tmp_path, "r", disk), "s", lambda epoch, _: seen.append(epoch), disk)
+
+    def freeze(name: str) -> None:
+        if taken or name == "before":
+            taken.append(name)
+        if len(taken) == step + 1:
+            new = opened()
+            answers.extend(new.write(epoch, ROWS) for epoch in (0, 1))
+
+    zombie = opened(Disk(freeze))
+    freeze("before")
+    with suppress(Superseded):
+        answers.append(zombie.write(0, ROWS))
+    assert seen.count(0) == (2 if 4 <= step < 7 else 1)
+    assert (Written.AGAIN in answers) == (3 <= step < 7), "whatever was begun, and not done, may have been delivered"
+    assert Note("s", tmp_path, "r").last() == 1, "the note never goes back"
 
 
 def test_a_call_that_raises_is_not_delivered(tmp_path: Path) -> None:
@@ -236,10 +295,10 @@ def test_a_call_that_raises_is_not_delivered(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no") as caught:
         opened.write(4, ROWS)
     assert "sink 's' delivered epoch 4" in caught.value.__notes__[0]
-    assert Call(lambda *_: None).open("s", tmp_path, "r").write(4, ROWS)
-    (tmp_path / "sinks" / "s" / "last").write_text("{}")
+    assert Call(lambda *_: None).open("s", tmp_path, "r").write(4, ROWS) is Written.ONCE
+    (tmp_path / "sinks" / "s" / "done" / "last").write_text("{}")
     with pytest.raises(InvalidInput, match="cannot be read"):
-        Call(lambda *_: None).open("s", tmp_path, "r")
+        Call(lambda *_: None).open("s", tmp_path, "r").write(5, ROWS)
     with pytest.raises(InvalidInput, match="needs a function"):
         Call("deliver")  # type: ignore[arg-type]
 

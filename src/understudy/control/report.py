@@ -21,7 +21,8 @@ from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen, Rhythm
 from understudy.model.snapshot import Assignment, Phase
 
-Verdict = Literal["exact", "lossy", "failed"]
+Verdict = Literal["exact", "at least once", "lossy", "failed"]
+Delivery = Literal["once", "at least once"]
 
 
 class SliceReport(Frozen):
@@ -104,6 +105,7 @@ class SinkReport(Frozen):
     rows: int
     lost_epochs: int
     duplicate_epochs: int
+    delivered: Delivery = "once"
     gaps: tuple[int, ...]
     digest: str
     max_gap_s: float
@@ -179,6 +181,7 @@ def sink_report(
         lost_epochs=expected - sum(receipt.epoch < expected and not receipt.lost for receipt in ordered),
         gaps=holes,
         duplicate_epochs=duplicates,
+        delivered="at least once" if duplicates else "once",
         digest=hashing.combine((r.epoch, r.digest, r.rows) for r in ordered),
         max_gap_s=round(max(gaps, default=0.0), 3),
         max_late_s=round(_lateness(ordered, rhythm), 3),
@@ -195,9 +198,11 @@ def _lateness(receipts: Sequence[Receipt], rhythm: Rhythm | None) -> float:
 def verdict(phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport]) -> Verdict:
     if phase is Phase.FAILED:
         return "failed"
-    clean = all(sink.lost_epochs == 0 and sink.duplicate_epochs == 0 for sink in sinks.values())
+    complete = all(sink.lost_epochs == 0 for sink in sinks.values())
     whole = not any(one.gaps or one.forgotten for one in slices.values())
-    return "exact" if clean and whole else "lossy"
+    if not (complete and whole):
+        return "lossy"
+    return "at least once" if any(sink.duplicate_epochs for sink in sinks.values()) else "exact"
 
 
 def decision_reports(events: Sequence[Event], began_at: float) -> tuple[DecisionReport, ...]:

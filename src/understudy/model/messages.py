@@ -108,7 +108,8 @@ class ReplicaStatus(Frozen):
 
 
 class Receipt(Frozen):
-    """A sink wrote an epoch to the outside. `fresh` is False if the target held it already."""
+    """A sink wrote an epoch to the outside. `fresh` is False if the target held it already. `repeated`: a delivery of
+    the same epoch was begun before and interrupted, so the target may have it twice."""
 
     sink: str
     epoch: int
@@ -116,6 +117,7 @@ class Receipt(Frozen):
     digest: str
     at: float
     fresh: bool = True
+    repeated: bool = False
     lost: tuple[str, ...] = ()
     """Slices that left a gap on the way of this epoch."""
 

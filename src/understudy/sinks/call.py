@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from understudy.errors import InvalidInput
 from understudy.log.disk import Disk
-from understudy.sinks.interface import Sink, SinkWriter
+from understudy.sinks.interface import Sink, SinkWriter, Written
 from understudy.sinks.note import Note
 
 
@@ -18,9 +18,10 @@ from understudy.sinks.note import Note
 class Call(Sink):
     """Calls `function(epoch, table)` for every epoch, in order, also for one without rows.
 
-    The last epoch is noted after the call. A crash between the two, or a second writer in the moment of a failover,
-    makes the function see an epoch again, with the same rows: let it use the number, for example as the key of a
-    transaction, to do nothing the second time. An epoch whose call raised was not delivered and comes again.
+    Every call is noted before and after. A crash between the two, or a second writer in the moment of a failover, makes
+    the function see an epoch again, with the same rows: let it use the number, for example as the key of a transaction,
+    to do nothing the second time. The report counts such epochs (`duplicate_epochs`) and says `at least once`. An epoch
+    whose call raised was not delivered and comes again, which does not count.
     """
 
     function: Callable[[int, pa.Table], object]
@@ -44,14 +45,18 @@ class NotedWriter(SinkWriter):
         self._note, self._name, self._deliver = note, name, deliver
         self._disk = disk or Disk()
 
-    def write(self, epoch: int, rows: pa.Table) -> bool:
+    def write(self, epoch: int, rows: pa.Table) -> Written:
         if epoch <= self._note.last():
-            return False
+            return Written.THERE
+        first = self._note.begin(epoch)
+        if epoch <= self._note.last():
+            return Written.THERE
         try:
             self._deliver(epoch, rows)
         except Exception as error:
+            self._note.withdraw(epoch)
             error.add_note(f"while sink '{self._name}' delivered epoch {epoch} with {rows.num_rows} rows")
             raise
         self._disk.on_step("delivered")
         self._note.advance(epoch)
-        return True
+        return Written.ONCE if first else Written.AGAIN

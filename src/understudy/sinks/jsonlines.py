@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from understudy.sinks.directory import DirectoryWriter, under
+from understudy.sinks.directory import DirectoryWriter, Owner, check_path, under
 from understudy.sinks.interface import Sink, SinkWriter
 
 
@@ -29,8 +29,14 @@ class JsonLines(Sink):
 
     path: str | Path
 
-    def open(self, name: str, home: Path, run: str) -> SinkWriter:  # noqa: ARG002 - the interface's
-        return DirectoryWriter(under(home, self.path), run, "jsonl", encode)
+    def __post_init__(self) -> None:
+        check_path(self.path)
+
+    def directory(self) -> str | Path:
+        return self.path
+
+    def open(self, name: str, home: Path, run: str) -> SinkWriter:
+        return DirectoryWriter(under(home, self.path), Owner(run, name), "jsonl", encode)
 
 
 def encode(rows: pa.Table) -> bytes:

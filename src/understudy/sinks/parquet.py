@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 
-from understudy.sinks.directory import DirectoryWriter, under
+from understudy.sinks.directory import DirectoryWriter, Owner, check_path, under
 from understudy.sinks.interface import Sink, SinkWriter
 
 
@@ -18,8 +18,14 @@ class Parquet(Sink):
 
     path: str | Path
 
-    def open(self, name: str, home: Path, run: str) -> SinkWriter:  # noqa: ARG002 - the interface's
-        return DirectoryWriter(under(home, self.path), run, "parquet", encode)
+    def __post_init__(self) -> None:
+        check_path(self.path)
+
+    def directory(self) -> str | Path:
+        return self.path
+
+    def open(self, name: str, home: Path, run: str) -> SinkWriter:
+        return DirectoryWriter(under(home, self.path), Owner(run, name), "parquet", encode)
 
 
 def encode(rows: pa.Table) -> bytes:

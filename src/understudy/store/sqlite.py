@@ -59,14 +59,15 @@ class SqliteStore:
         self._database.execute("INSERT OR REPLACE INTO assignments VALUES (?, ?)", (str(assignment.slice), value))
 
     def receive(self, receipts: Iterable[Receipt]) -> None:
-        rows = [(r.sink, r.epoch, r.rows, r.digest, r.at, r.fresh, json.dumps(r.lost)) for r in receipts]
+        rows = [(r.sink, r.epoch, r.rows, r.digest, r.at, r.fresh, json.dumps(r.lost), r.repeated) for r in receipts]
         with self._database:
             self._database.execute("BEGIN")
             self._database.executemany(
-                "INSERT INTO receipts (sink, epoch, rows, digest, at, fresh, lost) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                # A receipt is repeated until it is confirmed, so an epoch is a duplicate or not, never several.
-                " ON CONFLICT DO UPDATE SET"
-                " duplicates = MAX(duplicates, fresh AND excluded.fresh AND at <> excluded.at)",
+                "INSERT INTO receipts (sink, epoch, rows, digest, at, fresh, lost, duplicates)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+                # A receipt is sent until it is confirmed, so an epoch is a duplicate or not, never several.
+                " ON CONFLICT DO UPDATE SET duplicates ="
+                " MAX(duplicates, excluded.duplicates, fresh AND excluded.fresh AND at <> excluded.at)",
                 rows,
             )
 

@@ -11,7 +11,7 @@ from understudy.log.bag import DamagedBag
 from understudy.model import hashing
 from understudy.model.messages import Failure, Receipt, State
 from understudy.model.switches import ALL
-from understudy.sinks.interface import SinkWriter
+from understudy.sinks.interface import SinkWriter, Written
 from understudy.stream.replica import Replica
 
 
@@ -43,14 +43,15 @@ class SinkReplica(Replica):
 
     def _write(self, writer: SinkWriter, epoch: int) -> None:
         rows, lost = self._read(epoch)
-        fresh = writer.write(epoch, rows)
+        written = writer.write(epoch, rows)
         receipt = Receipt(
             sink=self.slice.operator,
             epoch=epoch,
             rows=rows.num_rows,
             digest=hashing.digest(rows),
             at=time.time(),
-            fresh=fresh,
+            fresh=bool(written),
+            repeated=written == Written.AGAIN,
             lost=lost,
         )
         self._receipts = [*self._receipts, receipt]
