@@ -15,6 +15,7 @@ from understudy.model.faults import Fault, FaultKind
 from understudy.model.names import SliceId, valid_name
 from understudy.model.recovery import Recovery
 from understudy.model.topology import Topology, seconds
+from understudy.sinks import JsonLines, Parquet
 
 
 def base(name: str = "app", epoch: str | float = "1 second") -> Topology:
@@ -245,3 +246,19 @@ def test_what_is_no_fault(spec: str) -> None:
         Fault.parse(spec)
     assert spec in raised.value.what
     assert "kill:NODE@10s" in raised.value.fix
+
+
+@pytest.mark.parametrize("paths", [("out", "out"), ("out", "./out/"), ("a/b", "a/x/../b"), ("/tmp/x", "/tmp/x")])
+def test_two_sinks_in_one_directory_are_refused(paths: tuple[str, str]) -> None:
+    app = word_count()
+    for name, path in zip(("first", "second"), paths, strict=True):
+        app.sink(name, "counts", JsonLines(path) if name == "first" else Parquet(path))
+    with pytest.raises(InvalidInput, match="sinks 'first' and 'second' both write to"):
+        app.validate()
+
+
+def test_sinks_in_directories_of_their_own_are_fine() -> None:
+    app = word_count()
+    for name, path in (("first", "out"), ("second", "out/second")):
+        app.sink(name, "counts", JsonLines(path))
+    app.validate()

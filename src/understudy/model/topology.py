@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -147,6 +148,7 @@ class Topology:
         for entry in entries:
             _check_entry(entry)
         self._check_edges()
+        _check_targets(self.sinks)
 
     @property
     def streams(self) -> dict[str, Source | Operator]:
@@ -215,6 +217,26 @@ def _check_entry(entry: Source | Operator | Sink) -> None:
         )
     if isinstance(entry, Operator):
         _check_operator(entry)
+
+
+def _check_targets(sinks: Sequence[Sink]) -> None:
+    """Two sinks in one directory would take each other's epochs for their own.
+
+    Relative paths are compared as if they lay in one place, which they do. A path that reaches the same directory in
+    another way (absolute, or through a link) is refused when the sink opens it, by the name in its claim.
+    """
+    writers: dict[str, str] = {}
+    for sink in sinks:
+        place = sink.sink.directory() if hasattr(sink.sink, "directory") else None
+        if place is None:
+            continue
+        first = writers.setdefault(posixpath.normpath(str(place)), sink.name)
+        if first != sink.name:
+            raise InvalidInput(
+                f"sinks '{first}' and '{sink.name}' both write to {place}",
+                why="epochs are files with the epoch's number in their names; the second one's would be dropped",
+                fix="give each sink a directory of its own",
+            )
 
 
 def _check_operator(operator: Operator) -> None:
