@@ -52,5 +52,12 @@ def run_until(replica: Replica, done: Callable[[], bool], timeout_s: float = 60.
         raise AssertionError(str(failure))
 
 
+def until(done: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not done():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.002)
+
+
 def deployed(slice_id: SliceId, generation: int = 1, **more: Any) -> Deploy:
     return Deploy(slice=str(slice_id), generation=generation, **more)

@@ -162,6 +162,44 @@ def test_the_first_missing_epoch(log: FileLog, there: tuple[int, ...], missing: 
     assert all((log.fetch(WORDS, epoch) is not None) == (epoch in there) for epoch in range(20))
 
 
+def test_the_newest_is_found_without_listing_all_bags(log: FileLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(log, *range(5))
+    looks = 0
+    listed = FileLog._epochs
+
+    def count(self: FileLog, slice_id: Any) -> set[int]:
+        nonlocal looks
+        looks += 1
+        return listed(self, slice_id)
+
+    monkeypatch.setattr(FileLog, "_epochs", count)
+    for epoch in range(5, 10):
+        assert log.newest(WORDS) == epoch - 1
+        publish(log, epoch)
+        assert log.newest(WORDS) == epoch
+    assert looks == 1
+
+
+def test_the_newest_after_the_known_one_was_trimmed(tmp_path: Path, log: FileLog) -> None:
+    publish(log, 0, 1)
+    assert log.newest(WORDS) == 1
+    other = FileLog(tmp_path, Disk())
+    publish(other, *range(2, 9))
+    other.acknowledge(COUNTS, WORDS, 6)
+    assert other.trim(WORDS, [COUNTS]) == 6
+    assert log.newest(WORDS) == 8
+
+
+def test_how_far_a_sink_has_come(tmp_path: Path, log: FileLog) -> None:
+    assert log.reached(COUNTS) == -1
+    for epoch in (0, 5, 3):
+        log.reach(COUNTS, epoch)
+        assert log.reached(COUNTS) == epoch, "a sink that was set back says so"
+    (tmp_path / "counts/0/reached").write_bytes(b"")
+    assert log.reached(COUNTS) == -1
+    assert log.newest(COUNTS) == -1
+
+
 # -- acknowledging and trimming
 
 

@@ -3,6 +3,7 @@
 log/<operator>/<slice>/0000000012.bag     a bag
 log/<operator>/<slice>/acks/<reader>      the newest epoch this reader has acknowledged
 log/<operator>/<slice>/cuts/0000000012    where the epoch of a live source ends
+log/<sink>/<slice>/reached                the newest epoch a sink has written
 log/<operator>/<slice>/fences/3           replicas of generations before the third shall be still
 log/damaged/                              bags that were set aside
 """
@@ -36,6 +37,7 @@ class FileLog:
         self._published = threading.Condition()
         self._unsettled: dict[SliceId, set[int]] = defaultdict(set)
         self._settled: dict[SliceId, int] = {}
+        self._newest: dict[SliceId, int] = {}
 
     def publish(self, bag: bag.Bag, *, durable: bool) -> Published:
         slice_id, epoch = bag.header.slice, bag.header.epoch
@@ -76,7 +78,21 @@ class FileLog:
         return True
 
     def newest(self, slice_id: SliceId) -> int:
-        return max(self._epochs(slice_id), default=-1)
+        # From what was there at the last look: a directory with many bags takes long to list.
+        newest = self._newest.get(slice_id, -1)
+        if newest < 0 or not self._bag(slice_id, newest).exists():
+            newest = max(self._epochs(slice_id), default=-1)
+        while self._bag(slice_id, newest + 1).exists():
+            newest += 1
+        self._newest[slice_id] = newest
+        return newest
+
+    def reach(self, reader: SliceId, epoch: int) -> None:
+        if epoch != self.reached(reader):
+            self._disk.replace(self._directory(reader) / "reached", [str(epoch).encode()])
+
+    def reached(self, reader: SliceId) -> int:
+        return _number_in(self._directory(reader) / "reached")
 
     def first_missing(self, slice_id: SliceId, above: int = -1) -> int:
         epochs = self._epochs(slice_id)
@@ -104,11 +120,7 @@ class FileLog:
             self._disk.replace(self._ack(reader, upstream), [str(epoch).encode()])
 
     def acknowledged(self, reader: SliceId, upstream: SliceId) -> int:
-        try:
-            return int(self._ack(reader, upstream).read_bytes())
-        except (FileNotFoundError, ValueError):
-            # A power cut may leave the file empty; asking for more than needed is the safe side.
-            return -1
+        return _number_in(self._ack(reader, upstream))
 
     def floor(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
         acknowledged = [self.acknowledged(reader, slice_id) for reader in readers]
@@ -195,3 +207,11 @@ class FileLog:
         if not directory.is_dir():
             return set()
         return {int(path.stem) for path in directory.iterdir() if path.suffix == ".bag" and path.stem.isdigit()}
+
+
+def _number_in(path: Path) -> int:
+    try:
+        return int(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        # A power cut may leave the file empty; asking for more than needed is the safe side.
+        return -1

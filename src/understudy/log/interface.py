@@ -57,7 +57,19 @@ class Log(Protocol):
         ...
 
     def newest(self, slice_id: SliceId) -> int:
-        """The newest published epoch, -1 if there is none; never lost by trimming."""
+        """The newest published epoch, -1 if there is none; never lost by trimming.
+
+        Takes as long with many bags as with few. While a damaged bag is being made again, it may return the epoch
+        before that one.
+        """
+        ...
+
+    def reach(self, reader: SliceId, epoch: int) -> None:
+        """Notes how far a reader has come that publishes nothing itself; whoever writes for it waits for that."""
+        ...
+
+    def reached(self, reader: SliceId) -> int:
+        """The epoch noted last, -1 if none."""
         ...
 
     def acknowledged(self, reader: SliceId, upstream: SliceId) -> int:

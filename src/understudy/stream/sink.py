@@ -37,8 +37,11 @@ class SinkReplica(Replica):
 
     def _await_bags(self, epoch: int) -> None:
         upstream = [channel.upstream for channel in self.channels]
+        self.site.log.reach(self.slice, epoch - 1)
         while not self.site.log.await_bags(upstream, epoch, 0.2):
             self.check_stop()
+            # Again: a replica that was replaced may have said less meanwhile, and whoever writes for us would wait.
+            self.site.log.reach(self.slice, epoch - 1)
         self.wired()
 
     def _write(self, writer: SinkWriter, epoch: int) -> None:
