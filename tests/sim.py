@@ -22,6 +22,7 @@ from understudy.model.messages import (
     Deploy,
     Failure,
     Goal,
+    Goodbye,
     Heartbeat,
     Hello,
     Receipt,
@@ -92,6 +93,7 @@ class Node:
     begun: bool = False
     ready: bool = False
     frozen: bool = False
+    jvm_frozen_at: float | None = None
     reachable: bool = True
 
     def connect(self) -> None:
@@ -106,20 +108,22 @@ class Node:
     def step(self) -> None:
         if self.frozen:
             return
-        if self.send is None and self.reachable:
+        if self.send is None and self.reachable and self.jvm_frozen_at is None:
             self.inbox.clear()
             self.connect()
         while self.inbox:
             self._obey(self.inbox.pop(0))
         for slice_id, hosted in list(self.replicas.items()):
-            if hosted.status.state is not State.FAILED:
+            in_jvm = self.cluster.layout[slice_id.operator].kind is Kind.OPERATOR
+            if hosted.status.state is not State.FAILED and not (in_jvm and self.jvm_frozen_at is not None):
                 self._work(slice_id, hosted)
         if self.send is not None:
             receipts = tuple(r for hosted in self.replicas.values() for r in hosted.receipts)
             for hosted in self.replicas.values():
                 hosted.change(up_s=self.cluster.now - hosted.began)
             statuses = tuple(hosted.status for hosted in self.replicas.values())
-            beat = Heartbeat(ready=self.ready, replicas=statuses, receipts=receipts)
+            silent_s = 0.0 if self.jvm_frozen_at is None else self.cluster.now - self.jvm_frozen_at
+            beat = Heartbeat(ready=self.ready, replicas=statuses, receipts=receipts, jvm_silent_s=silent_s)
             if not self.cluster.manager.hear(self.name, beat):
                 self.send = None
 
@@ -273,6 +277,21 @@ class Cluster:
     def kill(self, name: str) -> None:
         self.nodes.pop(name).disconnect()
 
+    def kill_jvm(self, name: str) -> None:
+        """The node sees its JVM die, says so and ends."""
+        self.manager.hear(name, Goodbye(why="its JVM was killed by SIGKILL"))
+        self.kill(name)
+
+    def freeze(self, name: str) -> None:
+        self.nodes[name].frozen = True
+
+    def freeze_jvm(self, name: str) -> None:
+        """The Python process goes on: its sources and sinks work, its operators do not."""
+        self.nodes[name].jvm_frozen_at = self.now
+
+    def thaw(self, name: str) -> None:
+        self.nodes[name].frozen, self.nodes[name].jvm_frozen_at = False, None
+
     def restart(self, name: str) -> None:
         """The process dies and comes back under its name, before anybody gave it up."""
         self.kill(name)
@@ -285,7 +304,7 @@ class Cluster:
 
     def heal(self) -> None:
         for node in self.nodes.values():
-            node.frozen, node.reachable = False, True
+            node.frozen, node.jvm_frozen_at, node.reachable = False, None, True
 
     def restart_manager(self) -> None:
         for node in self.nodes.values():

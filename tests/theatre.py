@@ -42,14 +42,16 @@ class StageHands:
     def reaches(self, node: NodeState, port: int) -> bool:
         return port > 0
 
-    def kill(self, node: NodeState) -> None:
-        self._later("kill", node, lambda: self._cluster.kill(node.name))
+    def kill(self, node: NodeState, *, jvm: bool) -> None:
+        kill = self._cluster.kill_jvm if jvm else self._cluster.kill
+        self._later("kill jvm" if jvm else "kill", node, lambda: kill(node.name))
 
-    def freeze(self, node: NodeState) -> None:
-        self._later("freeze", node, lambda: setattr(self._cluster.nodes[node.name], "frozen", True))
+    def freeze(self, node: NodeState, *, jvm: bool) -> None:
+        freeze = self._cluster.freeze_jvm if jvm else self._cluster.freeze
+        self._later("freeze jvm" if jvm else "freeze", node, lambda: freeze(node.name))
 
     def thaw(self, node: NodeState) -> None:
-        self._later("thaw", node, lambda: setattr(self._cluster.nodes[node.name], "frozen", False))
+        self._later("thaw", node, lambda: self._cluster.thaw(node.name))
 
     def _later(self, verb: str, node: NodeState, action: Callable[[], None]) -> None:
         self.done.append((verb, node.name))

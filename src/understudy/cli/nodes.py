@@ -12,21 +12,31 @@ from understudy.cli.remote import HOME, JSON, TOKEN, URL, Remote, complete_nodes
 NODE = Annotated[
     str, typer.Argument(metavar="NODE", help="Like node-2.", show_default=False, autocompletion=complete_nodes)
 ]
+JVM = Annotated[bool, typer.Option("--jvm", help="Only the node's JVM; its Python process goes on.")]
 YES = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def kill(
-    node: NODE, yes: YES = False, home: HOME = None, url: URL = None, token_file: TOKEN = None, as_json: JSON = False
+    node: NODE,
+    jvm: JVM = False,
+    yes: YES = False,
+    home: HOME = None,
+    url: URL = None,
+    token_file: TOKEN = None,
+    as_json: JSON = False,
 ) -> None:
     """Kill a node as a power cut would (needs a run with --allow-faults)."""
     remote = find(home, url, token_file)
-    _confirm(f"kill {node} and everything it hosts?", yes)
-    _do(remote, node, "kill", {}, as_json, f"{node} is killed; 'understudy events --follow' shows what follows")
+    whom = f"the JVM of {node}" if jvm else node
+    _confirm(f"kill {whom} and everything it hosts?", yes)
+    done = f"{whom} is killed; 'understudy events --follow' shows what follows"
+    _do(remote, node, "kill", {"jvm": True} if jvm else {}, as_json, done)
 
 
 def freeze(
     node: NODE,
     for_: Annotated[str, typer.Option("--for", help="How long, like 3s.")] = "3s",
+    jvm: JVM = False,
     yes: YES = False,
     home: HOME = None,
     url: URL = None,
@@ -38,8 +48,10 @@ def freeze(
 
     length = seconds(for_)
     remote = find(home, url, token_file)
-    _confirm(f"freeze {node} for {length:g} s?", yes)
-    _do(remote, node, "freeze", {"seconds": length}, as_json, f"{node} is frozen for {length:g} s")
+    whom = f"the JVM of {node}" if jvm else node
+    _confirm(f"freeze {whom} for {length:g} s?", yes)
+    body = {"seconds": length} | ({"jvm": True} if jvm else {})
+    _do(remote, node, "freeze", body, as_json, f"{whom} is frozen for {length:g} s")
 
 
 def drain(

@@ -33,7 +33,8 @@ def run(
     port: Annotated[int, typer.Option(help="The manager's port; 0 picks a free one.")] = 8787,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in a home directory that is there.")] = False,
     fault: Annotated[
-        list[str] | None, typer.Option(help="Cause a fault, like kill:node-2@epoch12; repeatable.")
+        list[str] | None,
+        typer.Option(help="Cause a fault, like kill:node-2@epoch12 or freeze:node-2/jvm@8s+3s; repeatable."),
     ] = None,
     set_: SETTINGS = None,
     replace: Annotated[bool, typer.Option("--replace", help="Start a new node for every one that is lost.")] = False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from understudy.control.detector import Detector
+from understudy.control.detector import Detector, is_stuck
 from understudy.control.drain import moves
 from understudy.control.instructions import (
     Assign,
@@ -60,8 +60,15 @@ def _lose_nodes(snapshot: Snapshot, detector: Detector) -> Iterator[LoseNode]:
     nodes = {node.name: node for node in snapshot.nodes}
     for node in snapshot.nodes:
         if detector.dead(node, covered=covered(node, snapshot.assignments, nodes)):
-            how = "silent" if node.connected else "disconnected"
-            yield LoseNode(node.name, snapshot.replace, f"{node.name} has been {how} for {node.silent_s:.2f} s")
+            yield LoseNode(node.name, snapshot.replace, _obituary(node))
+
+
+def _obituary(node: NodeView) -> str:
+    if node.gone is not None:
+        return f"{node.name} ended: {node.gone}"
+    if node.connected and node.jvm_silent_s > node.silent_s:
+        return f"the JVM of {node.name} has not moved for {node.jvm_silent_s:.2f} s"
+    return f"{node.name} has been {'silent' if node.connected else 'disconnected'} for {node.silent_s:.2f} s"
 
 
 def _gather(snapshot: Snapshot) -> Iterator[Instruction]:
@@ -240,17 +247,28 @@ def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignme
 
 
 def _failed(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> dict[SliceId, Failure]:
-    """The slices whose present replica has failed."""
+    """The slices whose present replica has failed, or is stuck."""
     return {
-        current.slice: replica.failure
+        current.slice: failure
         for node in nodes.values()
         for replica in node.replicas
-        if replica.state is State.FAILED
-        and replica.failure is not None
+        if (failure := _failure(replica)) is not None
         and (current := assigned.get(SliceId.parse(replica.slice))) is not None
         and current.node == node.name
         and _matches(replica, current)
     }
+
+
+def _failure(replica: ReplicaStatus) -> Failure | None:
+    if replica.state is State.FAILED:
+        return replica.failure
+    if not is_stuck(replica):
+        return None
+    return Failure(
+        what=f"{replica.slice} has had input for {replica.stalled_s:.0f} s and has finished nothing",
+        why="its query neither ends nor fails: a function of the operator may wait for something that never comes",
+        fix="look at the operator's functions and at the node's log; then continue with --resume",
+    )
 
 
 def _fatal(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]) -> FailRun | None:

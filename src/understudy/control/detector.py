@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from understudy.model.messages import ReplicaStatus
 from understudy.model.snapshot import NodeView
 
 LATE = 0.5
@@ -12,6 +13,11 @@ CALM = 5
 """Heartbeats in a row that have to come in time before a node is believed to be well again."""
 PATIENT = 5
 """So many times longer a silent node is waited for while others do its work."""
+
+STALLS_S, STALLS_BATCHES = 10.0, 10.0
+"""A replica is suspected if one batch takes this long, and so many times as long as the one before."""
+STUCK_S, STUCK_BATCHES = 180.0, 30.0
+"""It counts as failed after this long. Generous: a batch that is only slow would be begun again from the start."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +36,12 @@ class Detector:
 
     def dead(self, node: NodeView, *, covered: bool = False) -> bool:
         """`covered`: all that the node should do is done elsewhere meanwhile."""
+        if node.gone is not None:
+            return True
         misses = self.misses * PATIENT if covered else self.misses
-        allowed = misses if node.connected else self.misses_disconnected
-        return node.silent_s > allowed * self.heartbeat_s
+        if not node.connected:
+            return node.silent_s > self.misses_disconnected * self.heartbeat_s
+        return _quiet_s(node) > misses * self.heartbeat_s
 
     @property
     def missed_s(self) -> float:
@@ -40,8 +49,8 @@ class Detector:
         return (1 + LATE) * self.heartbeat_s
 
     def suspects(self, node: NodeView) -> bool:
-        silent = node.silent_s > (self.wake + LATE) * self.heartbeat_s
-        return not node.connected or node.slow or silent
+        silent = _quiet_s(node) > (self.wake + LATE) * self.heartbeat_s
+        return not node.connected or node.slow or silent or node.gone is not None
 
     def trusts(self, node: NodeView) -> bool:
         """Whether a node that was suspected is well again. Not the same as its not being suspected any more: a starved
@@ -52,3 +61,18 @@ class Detector:
     def usual_s(self) -> float:
         """From a killed node to its being given up."""
         return (self.misses_disconnected + 1) * self.heartbeat_s
+
+
+def stalls(replica: ReplicaStatus) -> bool:
+    """Whether a replica that worked before has input and makes nothing of it, for longer than a slow batch takes."""
+    return replica.steps.done and replica.stalled_s > max(STALLS_S, STALLS_BATCHES * replica.batch_s)
+
+
+def is_stuck(replica: ReplicaStatus) -> bool:
+    """Whether a replica has made nothing of its input for so long that it is not worth waiting for."""
+    return replica.stalled_s > max(STUCK_S, STUCK_BATCHES * replica.batch_s)
+
+
+def _quiet_s(node: NodeView) -> float:
+    """The operators of a node are in its JVM: one that does not move is as bad as a node that says nothing."""
+    return max(node.silent_s, node.jvm_silent_s)

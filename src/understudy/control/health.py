@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from understudy.control.detector import stalls
+from understudy.model.layout import Kind
 from understudy.model.messages import ReplicaStatus, State
 from understudy.model.page import Health, SliceLook
 from understudy.model.recovery import Scheme
 from understudy.model.switches import rank
 from understudy.model.view import NodeState, RunState, SliceState
+
+JVM_SILENT_S = 1.0
 
 
 def looks(state: RunState, slices: Sequence[SliceState], worked: Collection[str]) -> tuple[SliceLook, ...]:
@@ -47,11 +51,15 @@ def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | No
         return Health.DEGRADED, f"{entry.secondary} stands in for {entry.primary}, which is silent or slow"
     if node is None or not node.connected:
         return Health.DOWN, f"{entry.primary or 'its node'} is gone"
+    if entry.kind == Kind.OPERATOR and node.jvm_silent_s > JVM_SILENT_S:
+        return Health.DOWN, f"the JVM of {node.name} has not moved for {node.jvm_silent_s:.1f} s"
     if replica is None or replica.state is State.STARTING:
         again = worked or (replica is not None and replica.generation > 1)
         return (Health.DOWN, f"comes back on {entry.primary}") if again else (Health.STARTING, "starts")
     if replica.state is State.FAILED:
         return Health.DOWN, replica.failure.what if replica.failure else "its replica failed"
+    if stalls(replica):
+        return Health.DEGRADED, f"has input and has finished nothing for {replica.stalled_s:.0f} s"
     if replica.generation > 1 and not replica.steps.done:
         return Health.CATCHING_UP, f"replays on {entry.primary} what it had done before"
     if _rank(entry.protection) < _rank(entry.scheme):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from understudy.control.detector import Detector
+from understudy.control.detector import Detector, stalls
 from understudy.control.instructions import Assign
 from understudy.control.standby import standing_by
 from understudy.model.layout import Layout, Vertex
@@ -40,10 +40,12 @@ def react(
         if assignment.awake:
             if _is_well(assignment, node, nodes, detector):
                 yield Assign(replace(assignment, awake=False), f"{assignment.slice}: {node.name} is well again")
-        elif detector.suspects(node) and _can_wake(assignment, nodes, layout[assignment.slice.operator], for_all):
+        elif _is_suspect(assignment, node, detector) and _can_wake(
+            assignment, nodes, layout[assignment.slice.operator], for_all
+        ):
             standby = assignment.standby
             if standby is not None and not detector.suspects(nodes[standby.node]):
-                reason = f"{assignment.slice}: {standby.node} wakes, because {node.name} {_sign(node)}"
+                reason = f"{assignment.slice}: {standby.node} wakes, because {_sign(assignment, node)}"
                 yield Assign(replace(assignment, awake=True), reason)
 
 
@@ -71,12 +73,25 @@ def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeVie
     """The node answers, and the primary is where its secondary is: it has read back what it missed."""
     primary = node.hosting(assignment.slice, assignment.generation)
     secondary = standing_by(assignment, nodes)
-    if primary is None or primary.state is not State.RUNNING or not detector.trusts(node):
+    if primary is None or primary.state is not State.RUNNING or not detector.trusts(node) or stalls(primary):
         return False
     return secondary is None or primary.epoch >= secondary.epoch - 1
 
 
-def _sign(node: NodeView) -> str:
+def _is_suspect(assignment: Assignment, node: NodeView, detector: Detector) -> bool:
+    """The node as a whole, or this one replica, which has input and makes nothing of it."""
+    primary = node.hosting(assignment.slice, assignment.generation)
+    return detector.suspects(node) or (primary is not None and stalls(primary))
+
+
+def _sign(assignment: Assignment, node: NodeView) -> str:
+    primary = node.hosting(assignment.slice, assignment.generation)
     if not node.connected:
-        return "is disconnected"
-    return "says that it is slow" if node.slow else f"has been silent for {node.silent_s:.2f} s"
+        return f"{node.name} is disconnected"
+    if node.slow:
+        return f"{node.name} says that it is slow"
+    if primary is not None and stalls(primary):
+        return f"its primary has finished nothing for {primary.stalled_s:.1f} s"
+    if node.jvm_silent_s > node.silent_s:
+        return f"the JVM of {node.name} has not moved for {node.jvm_silent_s:.2f} s"
+    return f"{node.name} has been silent for {node.silent_s:.2f} s"

@@ -12,8 +12,10 @@ from understudy.model.recovery import Scheme, member
 MANAGER = "manager"
 
 _WHEN = r"@(?:epoch(?P<epoch>\d+)|(?P<time>\d+(?:\.\d+)?)s)"
-_SPEC = re.compile(rf"(?P<kind>kill|freeze|starve):(?P<target>[A-Za-z][\w-]*){_WHEN}(?:\+(?P<length>\d+(?:\.\d+)?)s)?")
-_SWITCH = re.compile(rf"(?P<kind>switch):(?P<target>[A-Za-z][\w-]*\[\d+\])=(?P<scheme>\w+){_WHEN}(?P<length>)")
+_SPEC = re.compile(
+    rf"(?P<kind>kill|freeze|starve):(?P<target>[A-Za-z][\w-]*)(?P<jvm>/jvm)?{_WHEN}(?:\+(?P<length>\d+(?:\.\d+)?)s)?"
+)
+_SWITCH = re.compile(rf"(?P<kind>switch):(?P<target>[A-Za-z][\w-]*\[\d+\])=(?P<scheme>\w+){_WHEN}(?P<length>)(?P<jvm>)")
 
 
 class FaultKind(StrEnum):
@@ -29,7 +31,8 @@ LASTING = (FaultKind.FREEZE, FaultKind.STARVE)
 @dataclass(frozen=True)
 class Fault:
     """`kill:node-2@epoch12` or `freeze:node-1@8s+3s`: what, whom, when, and for how long. A starved node gets the CPU
-    for a fifth of the time: `starve:node-1@8s+3s`.
+    for a fifth of the time: `starve:node-1@8s+3s`. `kill:node-2/jvm@10s` and `freeze:node-2/jvm@8s+3s` hit the JVM of a
+    node alone: the Python process beside it goes on.
 
     A switch is no fault, but belongs to the same script: `switch:counts[0]=active_standby@20s`.
     """
@@ -41,6 +44,7 @@ class Fault:
     at_epoch: int | None
     length_s: float
     scheme: Scheme | None = None
+    jvm: bool = False
 
     def due(self, elapsed_s: float, epoch: int) -> bool:
         """Whether the moment has come: so long after the start, or once the target has finished the epoch."""
@@ -49,12 +53,12 @@ class Fault:
     @classmethod
     def parse(cls, spec: str) -> Fault:
         match = _SPEC.fullmatch(spec) or _SWITCH.fullmatch(spec)
-        if match is None or (match["kind"] in LASTING) != bool(match["length"]):
+        if match is None or (match["kind"] in LASTING) != bool(match["length"]) or not _has_jvm(match):
             raise InvalidInput(
                 f"--fault {spec}",
                 why="that is not a fault we know how to cause",
-                fix="write kill:NODE@10s, kill:NODE@epoch12, kill:manager@5s, freeze:NODE@8s+3s, "
-                "starve:NODE@8s+3s or switch:SLICE=SCHEME@20s",
+                fix="write kill:NODE@10s, kill:NODE@epoch12, kill:manager@5s, freeze:NODE@8s+3s, kill:NODE/jvm@10s, "
+                "freeze:NODE/jvm@8s+3s, starve:NODE@8s+3s or switch:SLICE=SCHEME@20s",
             )
         kind = FaultKind(match["kind"])
         return cls(
@@ -65,4 +69,10 @@ class Fault:
             at_epoch=int(match["epoch"]) if match["epoch"] else None,
             length_s=float(match["length"] or 0),
             scheme=Scheme(member(Scheme, match["scheme"], "scheme")) if kind is FaultKind.SWITCH else None,
+            jvm=bool(match["jvm"]),
         )
+
+
+def _has_jvm(match: re.Match[str]) -> bool:
+    """Whether the target has the part that is meant: the manager has no JVM, and a JVM is not starved alone."""
+    return not match["jvm"] or (match["target"] != MANAGER and match["kind"] != FaultKind.STARVE)

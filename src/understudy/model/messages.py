@@ -62,7 +62,8 @@ class ReplicaStatus(Frozen):
     `up_s` counts from its start, or from the moment it took over. `shipped_to`, `ship_bytes` and `ship_s` are of the
     last shipment, `checkpoint_bytes` is what a restore of it would read. `first_bags` nobody had published before;
     `read_back` epochs were not worked off, because another replica had shipped their state. `sleeps`: it should work,
-    but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its primary."""
+    but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its primary.
+    `stalled_s`: for so long the query has had input and has finished nothing."""
 
     slice: str
     generation: int
@@ -87,6 +88,7 @@ class ReplicaStatus(Frozen):
     ship_s: float = 0.0
     cpu_s: float = 0.0
     batch_s: float = 0.0
+    stalled_s: float = 0.0
     spooled: int = 0
     sleeps: bool = False
     late: bool = False
@@ -146,6 +148,15 @@ class Heartbeat(Frozen):
     memory_bytes: int = 0
     slow: bool = False
     """A known piece of work took too long just now; always False unless that detector is on."""
+    jvm_silent_s: float = 0.0
+    """Since when the node's JVM has not moved: it is stopped, or collects garbage."""
+
+
+class Goodbye(Frozen):
+    """The last word of a node that ends because it cannot go on."""
+
+    kind: Literal["goodbye"] = "goodbye"
+    why: str
 
 
 class Checked(Frozen):
@@ -223,8 +234,8 @@ class Shutdown(Frozen):
     kind: Literal["shutdown"] = "shutdown"
 
 
-FromNode = Annotated[Hello | Heartbeat | Checked, Field(discriminator="kind")]
+FromNode = Annotated[Hello | Heartbeat | Checked | Goodbye, Field(discriminator="kind")]
 ToNode = Annotated[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown, Field(discriminator="kind")]
 
-from_node: TypeAdapter[Hello | Heartbeat | Checked] = TypeAdapter(FromNode)
+from_node: TypeAdapter[Hello | Heartbeat | Checked | Goodbye] = TypeAdapter(FromNode)
 to_node: TypeAdapter[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown] = TypeAdapter(ToNode)

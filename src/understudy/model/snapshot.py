@@ -41,6 +41,10 @@ class NodeView:
     """Since its heartbeats have come in time."""
     slow: bool = False
     """It says so itself: a known piece of work took too long."""
+    jvm_silent_s: float = 0.0
+    """For so long its JVM had not moved when the last heartbeat was sent."""
+    gone: str | None = None
+    """Its last word: why it ends."""
 
     def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
         """The replica of a slice under a generation, if this node was heard to have it."""

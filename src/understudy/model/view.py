@@ -19,6 +19,7 @@ class NodeState(Frozen):
     memory_bytes: int
     replicas: tuple[ReplicaStatus, ...]
     silent_s: float = 0.0
+    jvm_silent_s: float = 0.0
     draining: bool = False
 
     @property

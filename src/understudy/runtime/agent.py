@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import queue
 import threading
 import time
@@ -24,6 +25,7 @@ from understudy.model.messages import (
     Deploy,
     Failure,
     Goal,
+    Goodbye,
     Heartbeat,
     Shutdown,
     Stop,
@@ -37,6 +39,7 @@ from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.runtime.known_work import KnownWork
 from understudy.stream import check, frames, session
+from understudy.stream.life import Pulse, how_it_ended, jvm_process, start_pulse, watch_end
 from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
@@ -54,6 +57,9 @@ REPLICAS: dict[Kind, type[Replica]] = {
 }
 MEASURE_EVERY_S = 1.0
 STOP_S = 3.0
+UNFIT_S = 1.0
+JVM_ENDED = 70
+"""The exit code of a node that has lost its JVM."""
 
 
 class Agent:
@@ -75,6 +81,8 @@ class Agent:
         self._goal: int | None = None
         self._usage = (0.0, 0)
         self._known_work: KnownWork | None = None
+        self._pulse: Pulse | None = None
+        self._ending = False
 
     def receive(self, message: Any) -> None:
         self._inbox.put(message)
@@ -89,7 +97,15 @@ class Agent:
             cpu_s=self._usage[0],
             memory_bytes=self._usage[1],
             slow=self._known_work.slow if self._known_work else False,
+            jvm_silent_s=self._jvm_silent_s(),
         )
+
+    def _jvm_silent_s(self) -> float:
+        return 0.0 if self._pulse is None else round(self._pulse.silent_s(), 3)
+
+    def is_fit(self) -> bool:
+        """Whether it makes sense to offer this node's work: not while its JVM does not move."""
+        return self._jvm_silent_s() < UNFIT_S
 
     def run(self) -> None:
         """Works until the manager says to shut down."""
@@ -102,6 +118,7 @@ class Agent:
                 if self._spark is None:
                     # A node without a session is of no use; whoever started it sees why.
                     raise
+        self._ending = True
         self._stop_all()
         if self._spark is not None:
             self._spark.stop()
@@ -142,11 +159,22 @@ class Agent:
         frames.share_code(Path(run.app), self._topology)
         spark = session.start(self.name, self._master, PROFILES[run.profile], local)
         frames.start_meter(spark)
+        self._pulse = start_pulse(spark, local / "pulse")
+        watch_end(jvm_process(), self._jvm_ended)
         self._ready()
         if run.detector == "benchmark":
             self._known_work = KnownWork()
             self._known_work.start()
         self._spark = spark
+
+    def _jvm_ended(self, code: int) -> None:
+        """Without its JVM a node is of no use: it says so and ends, and others take over at once."""
+        if self._ending:
+            return
+        why = how_it_ended(code)
+        logger.error("%s ends: %s", self.name, why)
+        self._send(Goodbye(why=why))
+        os._exit(JVM_ENDED)
 
     def _check(self) -> Checked:
         if self._spark is None or self._topology is None:

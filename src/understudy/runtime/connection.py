@@ -26,6 +26,8 @@ class Connection:
     steady_at: float = -math.inf
     drained: bool = False
     """It was said that nothing is left here."""
+    gone: str | None = None
+    """The node's last word: why it ends."""
 
     @property
     def domain(self) -> str:
@@ -47,11 +49,13 @@ class Connection:
             draining=self.draining,
             steady_s=now - self.steady_at,
             slow=self.beat.slow,
+            jvm_silent_s=self.beat.jvm_silent_s,
+            gone=self.gone,
         )
 
     def hear(self, beat: Heartbeat, now: float, missed_s: float) -> None:
         """A heartbeat that comes late ends the time in which all of them came in time."""
-        if now - self.heard_at > missed_s or beat.slow:
+        if max(now - self.heard_at, beat.jvm_silent_s) > missed_s or beat.slow:
             self.steady_at = now
         self.heard_at = max(self.heard_at, now)
         self.beat = beat
@@ -72,5 +76,6 @@ class Connection:
             memory_bytes=self.beat.memory_bytes,
             replicas=self.beat.replicas,
             silent_s=max(0.0, now - self.heard_at),
+            jvm_silent_s=self.beat.jvm_silent_s,
             draining=self.draining,
         )

@@ -152,7 +152,11 @@ class Launcher:
                 fix="name one of them, or leave the fault out",
             )
         at = time.time()
-        if fault.kind is FaultKind.KILL:
+        if fault.jvm:
+            child.kill_jvm() if fault.kind is FaultKind.KILL else child.freeze_jvm()
+            if fault.kind is FaultKind.FREEZE:
+                self._thaws.append((at + fault.length_s, child))
+        elif fault.kind is FaultKind.KILL:
             child.kill()
             # A machine that dies takes its local disk along.
             shutil.rmtree(self.home.nodes / fault.target, ignore_errors=True)

@@ -20,10 +20,18 @@ RETRY_S = 0.2
 
 
 class Link:
-    """`beat` is called for every heartbeat, `receive` for every message; neither may block for long."""
+    """`beat` is called for every heartbeat, `receive` for every message; neither may block for long. A node that is not
+    `fit` for work does not call the manager: it was given up for that, and would be again."""
 
-    def __init__(self, url: str, hello: Hello, beat: Callable[[], Frozen], receive: Callable[[Any], None]) -> None:
-        self._url, self._hello, self._beat, self._receive = url, hello, beat, receive
+    def __init__(
+        self,
+        url: str,
+        hello: Hello,
+        beat: Callable[[], Frozen],
+        receive: Callable[[Any], None],
+        fit: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._url, self._hello, self._beat, self._receive, self._fit = url, hello, beat, receive, fit
         self._socket: ClientConnection | None = None
         self._closed = threading.Event()
         self.interval_s = 0.1
@@ -54,6 +62,9 @@ class Link:
 
     def _connect_forever(self) -> None:
         while not self._closed.is_set():
+            if not self._fit():
+                self._closed.wait(RETRY_S)
+                continue
             try:
                 with connect(self._url, max_size=None, compression=None) as socket:
                     socket.send(self._hello.model_dump_json())

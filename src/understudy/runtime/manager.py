@@ -37,6 +37,7 @@ from understudy.model.messages import (
     Deploy,
     Failure,
     Goal,
+    Goodbye,
     Heartbeat,
     Hello,
     Shutdown,
@@ -150,7 +151,7 @@ class Manager(Guarding):
         if connection is not None and connection.send is send:
             connection.send = None
 
-    def hear(self, name: str, message: Heartbeat | Checked) -> bool:
+    def hear(self, name: str, message: Heartbeat | Checked | Goodbye) -> bool:
         """False if the node was given up in the meantime: it has to introduce itself again."""
         self._notice_own_gap()
         connection = self._connections.get(name)
@@ -158,6 +159,9 @@ class Manager(Guarding):
             return False
         if isinstance(message, Checked):
             self._checked(message)
+            return True
+        if isinstance(message, Goodbye):
+            connection.gone = message.why
             return True
         connection.hear(message, self._clock(), self._detector.missed_s)
         self._ledger.see(message.replicas)

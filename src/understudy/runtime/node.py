@@ -52,7 +52,7 @@ def serve(url: str, hello: Hello, master: str, ready: Callable[[], None] = lambd
         agent.receive(message)
 
     agent = Agent(hello.node, master, send, ready=ready)
-    link = Link(url, hello, agent.beat, receive)
+    link = Link(url, hello, agent.beat, receive, fit=agent.is_fit)
     link.start()
     agent.run()
     link.close()

@@ -29,8 +29,14 @@ class Child:
         self._signal_tree(signal.SIGKILL)
         self.process.wait()
 
+    def kill_jvm(self) -> None:
+        signal_jvm(self.process.pid, signal.SIGKILL)
+
     def freeze(self) -> None:
         self._signal_tree(signal.SIGSTOP)
+
+    def freeze_jvm(self) -> None:
+        signal_jvm(self.process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         self._signal_tree(signal.SIGCONT)
@@ -62,6 +68,14 @@ def signal_tree(pid: int, number: signal.Signals) -> None:
     for process in tree:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
+
+
+def signal_jvm(pid: int, number: signal.Signals) -> None:
+    """The JVM of a node alone: the Java process that this process started."""
+    with suppress(psutil.NoSuchProcess):
+        for process in psutil.Process(pid).children():
+            if process.name().startswith("java"):
+                process.send_signal(number)
 
 
 def is_connected_to(pid: int, port: int) -> bool:

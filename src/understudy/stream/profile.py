@@ -15,7 +15,8 @@ class Profile:
 
 
 # Deep plans overflow the default stack in the analyser, and a stream thread that dies of it dies silently.
-_COMMON = ("-Xss4m", "-XX:-UsePerfData")
+# A JVM that has run out of memory limps on without the threads that died of it: better it ends, and its node with it.
+_COMMON = ("-Xss4m", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 
 QUICK = Profile("quick", (*_COMMON, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"), heap="1g")
 """Tests, standbys, fresh nodes: half the CPU of a start, half the throughput at a million rows an epoch."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 from understudy.control.spare import late
 from understudy.control.transitions import Step, next_step
+from understudy.errors import UnderstudyError
 from understudy.log import bag
 from understudy.log.bag import DamagedBag
 from understudy.model import schema
-from understudy.model.messages import Deploy, State
+from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.model.switches import OFF, Switch
 from understudy.stream.ahead import InputDamaged, InputMissing
@@ -40,6 +41,17 @@ FOLLOW_EVERY_S = 0.05
 LOOK_EVERY_S = 0.1
 
 
+class QueryEnded(UnderstudyError):
+    """Spark's stream thread may die without leaving an exception; a retry starts another."""
+
+    def __init__(self, slice_id: SliceId) -> None:
+        super().__init__(
+            f"the query of {slice_id} ended by itself",
+            why="Spark gives no reason",
+            fix="see the node's log in the home directory",
+        )
+
+
 class QueryReplica(Following):
     def __init__(self, site: Site, deploy: Deploy) -> None:
         super().__init__(site, deploy)
@@ -50,6 +62,7 @@ class QueryReplica(Following):
         self._failed: BaseException | None = None
         self._stood_by = False
         self._seen_at = 0.0
+        self._moved_at = time.monotonic()
 
     # -- the loop
 
@@ -256,6 +269,8 @@ class QueryReplica(Following):
         self._lost[epoch] = found.lost
         received = fetched if ahead else found.size
         self.update(rows_in=self._status.rows_in + found.rows, bytes_received=self._status.bytes_received + received)
+        if self._done >= epoch - 1:
+            self._moved_at = time.monotonic()
         self._next = epoch + 1
         query.announce(epoch, found.lines)
 
@@ -276,6 +291,7 @@ class QueryReplica(Following):
         rows = schema.conform(frame.toArrow(), self.site.schemas[self.slice.operator])
         first = self._outbox.put(bag.make(self.slice, epoch, rows, self.splits, self._lost.get(epoch, ())))
         self._done, self._ran, self._has_run = max(self._done, epoch), epoch, True
+        self._moved_at = time.monotonic()
         self.inputs.forget(epoch - AHEAD)
         # A woken secondary whose primary is as fast has nothing to ship that anybody would miss.
         if self._shipper is not None and (self._ask.lead or first):
@@ -299,8 +315,7 @@ class QueryReplica(Following):
     # -- when it fails, and how it is
 
     def _query_ended(self, error: BaseException | None) -> None:
-        if error is not None:
-            self._failed = self._explain(error)
+        self._failed = QueryEnded(self.slice) if error is None else self._explain(error)
         self._stop.set()
         self.changed()
 
@@ -316,6 +331,11 @@ class QueryReplica(Following):
         found = DamagedBag(self.site.home / match[1], match[2])
         self._report_damage(found, *place)
         return found
+
+    def status(self) -> ReplicaStatus:
+        works = self._done < self._next - 1
+        stalled_s = round(time.monotonic() - self._moved_at, 3) if works else 0.0
+        return super().status().model_copy(update={"stalled_s": stalled_s})
 
     def measure(self) -> None:
         """What Spark says of the last batch and the state, and what all of it has cost."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from understudy.errors import InvalidInput
 from understudy.model.view import NodeState
-from understudy.runtime.processes import is_connected_to, signal_tree
+from understudy.runtime.processes import is_connected_to, signal_jvm, signal_tree
 from understudy.runtime.watched import Watched
 from understudy.web.access import commanding
 
@@ -25,9 +25,9 @@ class Hands(Protocol):
 
     def reaches(self, node: NodeState, port: int) -> bool: ...
 
-    def kill(self, node: NodeState) -> None: ...
+    def kill(self, node: NodeState, *, jvm: bool) -> None: ...
 
-    def freeze(self, node: NodeState) -> None: ...
+    def freeze(self, node: NodeState, *, jvm: bool) -> None: ...
 
     def thaw(self, node: NodeState) -> None: ...
 
@@ -41,13 +41,16 @@ class LocalHands:
     def reaches(self, node: NodeState, port: int) -> bool:
         return node.pid > 0 and is_connected_to(node.pid, port)
 
-    def kill(self, node: NodeState) -> None:
+    def kill(self, node: NodeState, *, jvm: bool = False) -> None:
+        if jvm:
+            signal_jvm(node.pid, signal.SIGKILL)
+            return
         signal_tree(node.pid, signal.SIGKILL)
         # A machine that dies takes its local disk along.
         shutil.rmtree(self._nodes / node.name, ignore_errors=True)
 
-    def freeze(self, node: NodeState) -> None:
-        signal_tree(node.pid, signal.SIGSTOP)
+    def freeze(self, node: NodeState, *, jvm: bool = False) -> None:
+        signal_jvm(node.pid, signal.SIGSTOP) if jvm else signal_tree(node.pid, signal.SIGSTOP)
 
     def thaw(self, node: NodeState) -> None:
         signal_tree(node.pid, signal.SIGCONT)
@@ -59,8 +62,13 @@ class Caused(BaseModel):
     number: int
 
 
+class Kill(BaseModel):
+    jvm: bool = Field(False, description="only the node's JVM")
+
+
 class Freeze(BaseModel):
     seconds: float = Field(3.0, gt=0, le=LONGEST_FREEZE_S, allow_inf_nan=False)
+    jvm: bool = Field(False, description="only the node's JVM")
 
 
 class Drain(BaseModel):
@@ -80,19 +88,19 @@ class NodeCommands:
         self._manager, self._hands = manager, hands
         self._frozen: dict[str, tuple[NodeState, asyncio.TimerHandle]] = {}
 
-    async def kill(self, name: str, port: int) -> Caused:
+    async def kill(self, name: str, port: int, *, jvm: bool = False) -> Caused:
         node = self._reach(name, port)
-        number = self._note(f"kill:{name}@{self._elapsed()}", name)
-        await asyncio.to_thread(self._hands.kill, node)
+        number = self._note(f"kill:{_victim(name, jvm)}@{self._elapsed()}", name)
+        await asyncio.to_thread(self._hands.kill, node, jvm=jvm)
         return Caused(number=number)
 
-    async def freeze(self, name: str, seconds: float, port: int) -> Caused:
+    async def freeze(self, name: str, seconds: float, port: int, *, jvm: bool = False) -> Caused:
         node = self._reach(name, port)
-        number = self._note(f"freeze:{name}@{self._elapsed()}+{seconds:g}s", name)
+        number = self._note(f"freeze:{_victim(name, jvm)}@{self._elapsed()}+{seconds:g}s", name)
         before = self._frozen.pop(name, None)
         if before is not None:
             before[1].cancel()
-        await asyncio.to_thread(self._hands.freeze, node)
+        await asyncio.to_thread(self._hands.freeze, node, jvm=jvm)
         later = asyncio.get_running_loop().call_later(seconds, self._thaw, name)
         self._frozen[name] = (node, later)
         return Caused(number=number)
@@ -144,14 +152,14 @@ def node_router(commands: NodeCommands, token: str) -> APIRouter:
     )
 
     @router.post("/{node}/kill")
-    async def kill(node: str, request: Request) -> Caused:
-        """Ends a node as a power cut would: its processes and its local disk, at once."""
-        return await commands.kill(node, _port(request))
+    async def kill(node: str, request: Request, body: Annotated[Kill | None, Body()] = None) -> Caused:
+        """Ends a node as a power cut would: its processes and its local disk, at once; or its JVM alone."""
+        return await commands.kill(node, _port(request), jvm=body is not None and body.jvm)
 
     @router.post("/{node}/freeze")
     async def freeze(node: str, request: Request, body: Annotated[Freeze, Body()]) -> Caused:
-        """Stops a node's processes for a while, then lets them go on."""
-        return await commands.freeze(node, body.seconds, _port(request))
+        """Stops a node's processes for a while, or its JVM alone, then lets them go on."""
+        return await commands.freeze(node, body.seconds, _port(request), jvm=body.jvm)
 
     @router.post("/{node}/drain")
     async def drain(node: str, body: Annotated[Drain, Body()]) -> Caused:
@@ -159,6 +167,10 @@ def node_router(commands: NodeCommands, token: str) -> APIRouter:
         return commands.drain(node, body.undo)
 
     return router
+
+
+def _victim(name: str, jvm: bool) -> str:
+    return f"{name}/jvm" if jvm else name
 
 
 def _port(request: Request) -> int:
