@@ -29,6 +29,7 @@ def node(
     from understudy.model.messages import Hello
     from understudy.runtime.client import Client
     from understudy.runtime.node import configure_logging, serve
+    from understudy.runtime.processes import fix_hashing
 
     token = token_file.read_text() if token_file and token_file.exists() else os.environ.get("UNDERSTUDY_TOKEN", "")
     if not token:
@@ -43,6 +44,7 @@ def node(
             why="a node joins a run that goes on",
             fix="start one with 'understudy run', or check host and port",
         )
+    fix_hashing()
     configure_logging()
     logging.getLogger(__name__).info("joining %s", join)
     url = join.replace("http", "ws", 1).rstrip("/") + "/nodes"

@@ -13,6 +13,10 @@ from pathlib import Path
 
 import psutil
 
+HASHING = {"PYTHONHASHSEED": "0"}
+"""Python gives strings other hashes in every process, and so another order to sets of them. Replicas of a slice must
+agree on it; PySpark hands the value on to its Python workers."""
+
 
 @dataclass(frozen=True)
 class Child:
@@ -87,6 +91,12 @@ def is_connected_to(pid: int, port: int) -> bool:
     return any(connection.raddr and connection.raddr.port == port for connection in connections)
 
 
+def fix_hashing() -> None:
+    """Starts this process again, unless its hashes are those of every node: only a new process can have others."""
+    if sys.flags.hash_randomization:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | HASHING)
+
+
 def spawn(name: str, module: str, arguments: list[str], output: Path, extra: Mapping[str, str]) -> Child:
     """Starts a module of ours; it ends when we end, because it holds the other end of its standard input."""
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +106,7 @@ def spawn(name: str, module: str, arguments: list[str], output: Path, extra: Map
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=subprocess.STDOUT,
-            env=os.environ | dict(extra),
+            env=os.environ | HASHING | dict(extra),
             start_new_session=True,
         )
     return Child(name, process, output)
