@@ -20,20 +20,22 @@ from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen, Rhythm
 from understudy.model.snapshot import Assignment, Phase
+from understudy.model.spans import Span, members, union
 
 Verdict = Literal["exact", "at least once", "lossy", "failed"]
 Delivery = Literal["once", "at least once"]
 
 
 class SliceReport(Frozen):
-    """`gaps` were published empty because a failure lost them, `forgotten` are not in the state any more."""
+    """`gaps` were published empty because a failure lost them, `forgotten` are not in the state any more; of
+    those, which may be all before a failure, only the first and last of each run are named."""
 
     primary: str
     secondary: str | None
     scheme: str
     scheme_time_s: dict[str, float]
     gaps: tuple[int, ...]
-    forgotten: tuple[int, ...]
+    forgotten: tuple[Span, ...]
     differed: int
     epoch: int
     rows_in: int
@@ -348,8 +350,8 @@ def slice_reports(
             secondary=assignment.standby.node if assignment.standby else None,
             scheme=assignment.scheme,
             scheme_time_s={scheme: round(seconds, 3) for scheme, seconds in times.get(name, {}).items()},
-            gaps=tuple(sorted({epoch for r in own for epoch in r.gaps})),
-            forgotten=tuple(sorted({epoch for r in own for epoch in r.forgotten})),
+            gaps=tuple(members(union(gap for r in own for gap in r.gaps))),
+            forgotten=union(forgotten for r in own for forgotten in r.forgotten),
             differed=sum(r.divergences for r in own),
             epoch=max((r.epoch for r in own), default=-1),
             rows_in=sum(r.rows_in for r in own),

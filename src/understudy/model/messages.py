@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from understudy.model.run import Frozen, Rhythm, RunSpec
+from understudy.model.spans import Span
 from understudy.model.switches import ALL, OFF, Switches
 
 
@@ -92,8 +93,8 @@ class ReplicaStatus(Frozen):
     spooled: int = 0
     sleeps: bool = False
     late: bool = False
-    gaps: tuple[int, ...] = ()
-    forgotten: tuple[int, ...] = ()
+    gaps: tuple[Span, ...] = ()
+    forgotten: tuple[Span, ...] = ()
     ended_at: int | None = None
     first_bags: int = 0
     read_back: int = 0

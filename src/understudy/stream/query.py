@@ -21,6 +21,7 @@ from understudy.log.bag import DamagedBag
 from understudy.model import schema
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.names import SliceId
+from understudy.model.spans import span
 from understudy.model.switches import OFF, Switch
 from understudy.stream.ahead import InputDamaged, InputMissing
 from understudy.stream.following import Following
@@ -308,8 +309,7 @@ class QueryReplica(Following):
         empty = self.site.schemas[self.slice.operator].empty_table()
         for epoch in range(known + 1, last + 1):
             self.publish(bag.make(self.slice, epoch, empty, self.splits, (str(self.slice),)), durable=True)
-        gaps, forgotten = tuple(range(known + 1, last + 1)), tuple(range(first, known + 1))
-        self.update(gaps=gaps, forgotten=forgotten)
+        self.update(gaps=span(range(known + 1, last + 1)), forgotten=span(range(first, known + 1)))
         self._next, self._done = last + 1, last
 
     # -- when it fails, and how it is
