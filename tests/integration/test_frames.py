@@ -30,14 +30,16 @@ LEFT, RIGHT = SliceId("rows", 0), SliceId("rows", 1)
 class Bench:
     """A query over epochs whose batches are collected, in the order in which Spark saw the rows."""
 
-    def __init__(self, spark: SparkSession, folder: Path, inputs: int, build: Callable[..., DataFrame]) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, inputs: int, build: Callable[..., DataFrame], *, strict: bool
+    ) -> None:
         self.name = f"{folder.name}-query"
         self.gate = frames.gate(spark, self.name)
         self.log = FileLog(folder / "log", Disk())
         self.folder = folder
         self.batches: dict[int, list[dict[str, Any]]] = {}
         self._arrived = threading.Condition()
-        streams = frames.inputs(spark, self.name, [SCHEMA] * inputs)
+        streams = frames.inputs(spark, self.name, [SCHEMA] * inputs, strict=strict)
         self.query = frames.start(build(*streams), self.name, "append", folder / "checkpoint", self._batch)
 
     def _batch(self, frame: DataFrame, _: int) -> None:
@@ -57,8 +59,10 @@ class Bench:
 
 
 @contextmanager
-def bench(spark: SparkSession, folder: Path, inputs: int, build: Callable[..., DataFrame]) -> Iterator[Bench]:
-    made = Bench(spark, folder, inputs, build)
+def bench(
+    spark: SparkSession, folder: Path, inputs: int, build: Callable[..., DataFrame], *, strict: bool = False
+) -> Iterator[Bench]:
+    made = Bench(spark, folder, inputs, build, strict=strict)
     yield made
     made.query.stop()
     frames.remove_gate(spark, made.name)
@@ -86,6 +90,25 @@ def test_strict_order_sorts_across_channels_and_keeps_ties(spark: SparkSession, 
         lines = frames.strict_lines(tmp_path / "sorted" / "0.rows", bags, [SCHEMA], "at")
         made.gate.announce(0, "\n".join(lines))
         assert made.wait(0) == ["r0", "l1", "l2", "r2", "again", "l3"]
+
+
+def test_strict_order_holds_across_many_segments(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A piece of a few bytes each, and more rows than usually fit into one partition."""
+    monkeypatch.setattr(bag, "_SEGMENT_BYTES", 64 << 10)
+    count = (1 << 18) + 100
+    with bench(spark, tmp_path, 1, _numbered, strict=True) as made:
+        left = made.publish(LEFT, 0, [(count - at, "x") for at in range(count)])
+        lines = frames.strict_lines(tmp_path / "sorted" / "0.rows", [(channel(LEFT), left)], [SCHEMA], "at")
+        assert len(lines) > 50
+        made.gate.announce(0, "\n".join(lines))
+        assert made.wait(0) == [f"0 {at}" for at in range(1, count + 1)]
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Every row says in which partition it was read."""
+    return rows.selectExpr("at", "concat(spark_partition_id(), ' ', at) AS name")
 
 
 def test_inputs_of_one_source_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:

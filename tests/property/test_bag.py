@@ -14,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import WORDS, rows_of
+from understudy.errors import InvalidInput
 from understudy.log import bag
 from understudy.log.bag import Bag, DamagedBag
+from understudy.log.sizes import payload_bytes
+from understudy.model import hashing
 from understudy.model.layout import Split
 
 KINDS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -154,3 +157,54 @@ def test_a_file_of_zeros_is_noticed(path: Path, small: tuple[pa.Table, bytes]) -
     table, content = small
     path.write_bytes(bytes(len(content)))
     assert outcome(path, SPLIT, table.schema) is None
+
+
+# -- large parts
+
+
+def rechunked(table: pa.Table, every: int) -> pa.Table:
+    """The same rows, put together differently, with bitmaps for nulls even where there are none."""
+    if table.num_rows == 0:
+        return table
+    pieces = [table.slice(start, every) for start in range(0, table.num_rows, every)]
+    again = [
+        piece.take(pa.array([*range(piece.num_rows), None], pa.int64())).slice(0, piece.num_rows) for piece in pieces
+    ]
+    return pa.concat_tables(again)
+
+
+@settings(deadline=None)
+@given(tables(), st.integers(1, 200), st.integers(1, 4))
+def test_segments_are_cut_by_bytes_and_only_the_rows_decide_where(table: pa.Table, limit: int, every: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bag, "_SEGMENT_BYTES", limit)
+        cuts = [(pa.ipc.open_stream(body).read_all(), count) for body, count in bag.streams(table)]
+        other = [count for _, count in bag.streams(rechunked(table, every))]
+    assert [count for _, count in cuts] == other
+    assert [row for piece, _ in cuts for row in piece.to_pylist()] == table.to_pylist()
+    assert all(piece.num_rows == count for piece, count in cuts)
+    assert all(count == 1 or payload_bytes(piece) <= limit for piece, count in cuts)
+
+
+@settings(deadline=None)
+@given(tables())
+def test_arrows_own_count_is_never_below_ours(table: pa.Table) -> None:
+    assert payload_bytes(table) <= table.nbytes
+
+
+def test_wide_rows_make_small_segments_and_the_digest_does_not_notice() -> None:
+    wide = pa.table({"n": pa.array(range(64)), "text": pa.array(["x" * (1 << 20)] * 64)})
+    made = bag.make(WORDS, 0, wide, ())
+    sizes = [segment.length for segment in made.header.part(Split(), 0)]
+    assert max(sizes) <= bag._SEGMENT_BYTES + (1 << 16)
+    assert len(sizes) >= 4
+    narrow = bag.make(WORDS, 0, wide.slice(0, 0), ())
+    assert made.header.digest == hashing.digest(wide)
+    assert narrow.header.part(Split(), 0) == ()
+
+
+def test_a_row_that_no_reader_could_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bag, "_SEGMENT_BYTES", 1 << 10)
+    monkeypatch.setattr(bag, "_LARGEST_ROW", 3 << 20)
+    with pytest.raises(InvalidInput, match="a row has 4 MB"):
+        bag.make(WORDS, 0, pa.table({"text": ["a", "x" * (4 << 20), "b"]}), ())

@@ -5,7 +5,8 @@
     <Arrow stream> <Arrow stream> …
 
 A section is one division of the rows among reading slices: for each part a list of segments. Offsets count from the end
-of the header. Large parts are cut into several segments, so that Spark can read them in parallel.
+of the header. Large parts are cut into several segments, by rows so that Spark can read them in parallel, and by bytes
+so that a reader holds a bounded piece in memory, however wide the rows are. Cuts depend on the rows alone.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from understudy.errors import UnderstudyError
+from understudy.errors import InvalidInput, UnderstudyError
+from understudy.log.sizes import payload_bytes
 from understudy.model import hashing
 from understudy.model.layout import Split
 from understudy.model.names import SliceId
@@ -30,6 +32,8 @@ MAGIC = b"USBAG1 "
 _NUMBERS = re.compile(rb"(\d{10}) ([0-9a-f]{8})\n")
 _PREFIX = len(MAGIC) + 20
 _SEGMENT_ROWS = 1 << 17
+_SEGMENT_BYTES = 16 << 20
+_LARGEST_ROW = 1 << 30
 _BATCH_ROWS = 1 << 16
 
 
@@ -97,7 +101,7 @@ def make(slice_id: SliceId, epoch: int, table: pa.Table, splits: Sequence[Split]
         parts: list[tuple[Segment, ...]] = []
         for rows in _divide(table, split):
             segments: list[Segment] = []
-            for body, count in _streams(rows):
+            for body, count in streams(rows):
                 segments.append(Segment(offset, body.size, count, zlib.crc32(body)))
                 bodies.append(body)
                 offset += body.size
@@ -115,13 +119,34 @@ def _divide(table: pa.Table, split: Split) -> Iterable[pa.Table]:
     return hashing.spread(table, split.slices)
 
 
-def _streams(table: pa.Table) -> Iterable[tuple[pa.Buffer, int]]:
+def streams(table: pa.Table) -> Iterator[tuple[pa.Buffer, int]]:
+    """The rows in order, cut into Arrow streams of bounded size, each with the number of its rows."""
     for start in range(0, table.num_rows, _SEGMENT_ROWS):
-        piece = table.slice(start, _SEGMENT_ROWS)
-        out = pa.BufferOutputStream()
-        with pa.ipc.new_stream(out, piece.schema) as writer:
-            writer.write_table(piece, max_chunksize=_BATCH_ROWS)
-        yield out.getvalue(), piece.num_rows
+        for piece in _narrow(table.slice(start, _SEGMENT_ROWS)):
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_stream(out, piece.schema) as writer:
+                writer.write_table(piece, max_chunksize=_BATCH_ROWS)
+            yield out.getvalue(), piece.num_rows
+
+
+def _narrow(piece: pa.Table) -> Iterator[pa.Table]:
+    """Halves until each is small enough, or a single row."""
+    # Arrow's count is cheap, and never below ours.
+    size = piece.nbytes if piece.nbytes <= _SEGMENT_BYTES else payload_bytes(piece)
+    if size <= _SEGMENT_BYTES:
+        yield piece
+    elif piece.num_rows > 1:
+        half = piece.num_rows // 2
+        yield from _narrow(piece.slice(0, half))
+        yield from _narrow(piece.slice(half))
+    elif size <= _LARGEST_ROW:
+        yield piece
+    else:
+        raise InvalidInput(
+            f"a row has {size >> 20} MB",
+            why=f"a row is read as one piece, and the largest that fits has {_LARGEST_ROW >> 20} MB",
+            fix="divide it into several rows, or store the large value elsewhere and put its address into the row",
+        )
 
 
 def _encode(header: Header) -> bytes:

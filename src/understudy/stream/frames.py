@@ -20,12 +20,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from understudy.log import bag
 from understudy.log.interface import Stored
 from understudy.model.layout import Channel
 from understudy.model.topology import OutputMode, Topology
 
 FORMAT = "org.understudy.EpochSource"
 _TAG = "_input"
+_UNLIMITED = 1 << 62
 
 
 def share_code(app: Path, topology: Topology) -> None:
@@ -53,8 +55,13 @@ def start_meter(spark: SparkSession) -> None:
     jvm.org.understudy.Meter.start(spark.sparkContext._jsc.sc())
 
 
-def inputs(spark: SparkSession, replica: str, schemas: Sequence[pa.Schema], start: int = 0) -> list[DataFrame]:
-    """One streaming DataFrame per input, all cut from one source: two sources could advance in different batches."""
+def inputs(
+    spark: SparkSession, replica: str, schemas: Sequence[pa.Schema], start: int = 0, *, strict: bool = False
+) -> list[DataFrame]:
+    """One streaming DataFrame per input, all cut from one source: two sources could advance in different batches.
+
+    A `strict` order holds across all rows of an epoch, so they make one partition, however many they are.
+    """
     spark_schemas = [from_arrow_schema(schema) for schema in schemas]
     reader = (
         spark.readStream.format(FORMAT)
@@ -62,6 +69,8 @@ def inputs(spark: SparkSession, replica: str, schemas: Sequence[pa.Schema], star
         .option("start", str(start))
         .option("inputs", ",".join(str(len(schema)) for schema in schemas))
     )
+    if strict:
+        reader = reader.option("rowsPerPartition", str(_UNLIMITED))
     if len(schemas) == 1:
         return [reader.schema(spark_schemas[0]).load()]
     source = reader.schema(_tagged(spark_schemas)).load()
@@ -118,11 +127,8 @@ def strict_lines(
             rows = pa.concat_tables(tables)
             # Arrow's sort is stable for equal times: channels and positions keep their order.
             rows = rows.take(pc.sort_indices(rows, sort_keys=[(time, "ascending")]))
-            body = pa.BufferOutputStream()
-            with pa.ipc.new_stream(body, schema) as writer:
-                writer.write_table(rows)
-            content = body.getvalue()
-            crc = zlib.crc32(content)
-            lines.append(f"{number}\t{file.tell()}\t{content.size}\t{rows.num_rows}\t{crc}\t{path}")
-            file.write(content)
+            for content, count in bag.streams(rows):
+                crc = zlib.crc32(content)
+                lines.append(f"{number}\t{file.tell()}\t{content.size}\t{count}\t{crc}\t{path}")
+                file.write(content)
     return lines

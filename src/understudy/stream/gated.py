@@ -42,7 +42,9 @@ class GatedQuery:
         self._arrived = False
 
     def start(self, operators: Sequence[Operator], schemas: Sequence[pa.Schema], start: int) -> None:
-        frame: list[DataFrame] = frames.inputs(self._spark, self.name, schemas, start)
+        frame: list[DataFrame] = frames.inputs(
+            self._spark, self.name, schemas, start, strict=operators[0].order == "strict"
+        )
         for operator in operators:
             frame = [operator.function(*frame)]
         self._query = frames.start(frame[0], self.name, operators[-1].output_mode, self.directory, self._on_batch)

@@ -25,6 +25,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 record EpochReaderFactory(StructType schema, int[] inputs) implements PartitionReaderFactory {
   private static final BufferAllocator ROOT = new RootAllocator();
 
+  /** Segments are cut at 16 MB; a single row may be larger, up to 1 GB, and has headers. */
+  private static final long LARGEST = (1L << 30) + (1L << 20);
+
   @Override
   public boolean supportColumnarReads(InputPartition partition) {
     return true;
@@ -105,7 +108,10 @@ record EpochReaderFactory(StructType schema, int[] inputs) implements PartitionR
   }
 
   private static byte[] load(Segment segment) throws IOException {
-    byte[] bytes = new byte[Math.toIntExact(segment.length())];
+    if (segment.length() > LARGEST) {
+      throw new IOException("a segment of " + segment.length() + " bytes is larger than any that is written");
+    }
+    byte[] bytes = new byte[(int) segment.length()];
     try (FileChannel file = FileChannel.open(Path.of(segment.path()), StandardOpenOption.READ)) {
       ByteBuffer buffer = ByteBuffer.wrap(bytes);
       while (buffer.hasRemaining() && file.read(buffer, segment.offset() + buffer.position()) >= 0) {}
