@@ -58,10 +58,17 @@ def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | No
         return (Health.DOWN, f"comes back on {entry.primary}") if again else (Health.STARTING, "starts")
     if replica.state is State.FAILED:
         return Health.DOWN, replica.failure.what if replica.failure else "its replica failed"
+    return _judge_running(entry, replica)
+
+
+def _judge_running(entry: SliceState, replica: ReplicaStatus) -> tuple[Health, str]:
     if stalls(replica):
         return Health.DEGRADED, f"has input and has finished nothing for {replica.stalled_s:.0f} s"
     if replica.generation > 1 and not replica.steps.done:
         return Health.CATCHING_UP, f"replays on {entry.primary} what it had done before"
+    if replica.ship_failures:
+        times = f"{replica.ship_failures} times in a row" if replica.ship_failures > 1 else "once"
+        return Health.DEGRADED, f"works, but its checkpoint could not be shipped, {times}: {replica.ship_error}"
     if _rank(entry.protection) < _rank(entry.scheme):
         return Health.DEGRADED, f"works, but has {entry.protection} where {entry.scheme} is wanted"
     return Health.HEALTHY, f"works on {entry.primary}"

@@ -61,7 +61,8 @@ class ReplicaStatus(Frozen):
     """`lead`: this replica ships and acknowledges, so it is the primary. `switches` are those that are on by now,
     `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
     `up_s` counts from its start, or from the moment it took over. `shipped_to`, `ship_bytes` and `ship_s` are of the
-    last shipment, `checkpoint_bytes` is what a restore of it would read. `first_bags` nobody had published before;
+    last shipment, `ship_failures` have failed in a row since, the last with `ship_error`, `checkpoint_bytes` is what a
+    restore of it would read. `first_bags` nobody had published before;
     `read_back` epochs were not worked off, because another replica had shipped their state. `sleeps`: it should work,
     but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its primary.
     `stalled_s`: for so long the query has had input and has finished nothing."""
@@ -87,6 +88,8 @@ class ReplicaStatus(Frozen):
     checkpoint_bytes: int = 0
     ship_bytes: int = 0
     ship_s: float = 0.0
+    ship_failures: int = 0
+    ship_error: str | None = None
     cpu_s: float = 0.0
     batch_s: float = 0.0
     stalled_s: float = 0.0

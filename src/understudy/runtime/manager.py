@@ -40,6 +40,7 @@ from understudy.model.messages import (
     Goodbye,
     Heartbeat,
     Hello,
+    ReplicaStatus,
     Shutdown,
     Stop,
     Stored,
@@ -92,6 +93,7 @@ class Manager(Guarding):
         self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
         self._diverged: set[str] = set()
+        self._unshipped: set[str] = set()
         self._awake = Awake()
         self._finishing = False
         self._began = self._turned_at = clock()
@@ -181,6 +183,7 @@ class Manager(Guarding):
         for replica in beat.replicas:
             self._steer_by(replica)
             self._note_stand_in(replica)
+            self._note_shipping(replica)
             key = (replica.slice, replica.generation)
             if replica.lead and replica.steps.done and replica.generation > 1 and key not in self._recovered:
                 self._recovered.add(key)
@@ -194,6 +197,20 @@ class Manager(Guarding):
                     "was published; avoid rand(), uuid() and the current time, or say deterministic=False"
                 )
                 self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
+
+    def _note_shipping(self, replica: ReplicaStatus) -> None:
+        """Once when shipping begins to fail, and once when it works again."""
+        failing = replica.ship_failures > 0
+        if failing == (replica.slice in self._unshipped):
+            return
+        fields = {"slice": replica.slice, "generation": replica.generation, "error": replica.ship_error}
+        if failing:
+            self._unshipped.add(replica.slice)
+            text = f"the checkpoint of {replica.slice} could not be shipped: {replica.ship_error}"
+            self.note("ship_failed", text, fields)
+        elif replica.lead and replica.shipped_to >= 0:
+            self._unshipped.discard(replica.slice)
+            self.note("shipped_again", f"the checkpoint of {replica.slice} is shipped again", fields)
 
     def _cause(self, slice_name: str) -> int | None:
         kinds = ("assigned", "promoted")

@@ -315,7 +315,11 @@ class QueryReplica(Following):
     # -- when it fails, and how it is
 
     def _query_ended(self, error: BaseException | None) -> None:
-        self._failed = QueryEnded(self.slice) if error is None else self._explain(error)
+        self.give_up(QueryEnded(self.slice) if error is None else self._explain(error))
+
+    def give_up(self, error: BaseException) -> None:
+        """Somebody beside the replica's thread found that it cannot go on."""
+        self._failed = error
         self._stop.set()
         self.changed()
 

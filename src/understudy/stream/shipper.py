@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from understudy.errors import Unavailable, UnderstudyError
 from understudy.stream.checkpoint import committed
 
 if TYPE_CHECKING:
@@ -16,13 +18,24 @@ logger = logging.getLogger(__name__)
 
 _COMMIT_WAIT_MS = 200
 TRIM_EVERY = 5
+MAX_FAILURES, FAILING_S = 5, 60.0
+"""Shipments that fail in a row, over at least so long, before the replica counts as failed."""
+
+
+class ShippingFails(UnderstudyError):
+    """Another replica may be able to ship, on another node or from a directory of its own."""
+
+
+class ShippingNeverWorked(Unavailable):
+    """This replica has shipped nothing since it was started, so the next one would not either."""
 
 
 class Shipper:
     """Works beside the query; the only thing they share is the checkpoint directory."""
 
-    def __init__(self, replica: QueryReplica) -> None:
-        self._replica = replica
+    def __init__(self, replica: QueryReplica, clock: Callable[[], float] = time.monotonic) -> None:
+        self._replica, self._clock = replica, clock
+        self._failures, self._failing_since = 0, 0.0
         self._store = replica.store
         self._due = threading.Condition()
         self._epoch: int | None = None
@@ -56,13 +69,33 @@ class Shipper:
 
     def _guarded(self) -> None:
         while (epoch := self._next()) is not None:
-            try:
-                if self._replica.deploy.ship_every > 0:
-                    self._ship(epoch)
-                self._trim()
-            except Exception:
-                # The stream goes on without this shipment; the next one carries what it would have carried.
-                logger.exception("%s: shipping epoch %d failed", self._replica, epoch)
+            self._attempt(epoch)
+
+    def _attempt(self, epoch: int) -> None:
+        """The stream goes on without a shipment that fails; the next one carries what it would have carried."""
+        try:
+            if self._replica.deploy.ship_every > 0:
+                self._ship(epoch)
+            self._trim()
+        except Exception as error:
+            logger.exception("%s: shipping epoch %d failed", self._replica, epoch)
+            self._note_failure(error)
+        else:
+            if self._failures:
+                self._failures = 0
+                self._replica.update(ship_failures=0, ship_error=None)
+
+    def _note_failure(self, error: Exception) -> None:
+        self._failing_since = self._failing_since if self._failures else self._clock()
+        self._failures += 1
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        self._replica.update(ship_failures=self._failures, ship_error=reason)
+        failing_s = self._clock() - self._failing_since
+        if self._failures >= MAX_FAILURES and failing_s >= FAILING_S:
+            kind = ShippingFails if self._replica.status().shipped_to >= 0 else ShippingNeverWorked
+            what = f"its checkpoint could not be shipped, {self._failures} times in {failing_s:.0f} s"
+            fix = "mend the directory 'checkpoints' in the home directory, then continue with --resume"
+            self._replica.give_up(kind(what, why=reason, fix=fix))
 
     def _next(self) -> int | None:
         with self._due:
