@@ -83,6 +83,22 @@ def a_bag(epoch: int, table: pa.Table | None = None, slice_id: SliceId = WORDS, 
     return bag.make(slice_id, epoch, rows_of(epoch) if table is None else table, splits)
 
 
+class Input:
+    """A source that nobody opens."""
+
+    schema = pa.schema([("word", pa.string()), ("at", pa.int64())])
+
+    def open(self, slice_index: int, slices: int, epoch_s: float) -> Any:
+        raise NotImplementedError
+
+
+class Output:
+    """A sink that nobody opens."""
+
+    def open(self, name: str, home: Path, run: str) -> Any:
+        raise NotImplementedError
+
+
 def one(rows: Any) -> Any:
     """An operator's function that nobody calls."""
     return rows
@@ -95,10 +111,10 @@ def two(left: Any, right: Any) -> Any:
 def word_count(counts: int = 2, recovery: Recovery | None = None) -> Topology:
     """lines -> words -> counts (stateful, by key) -> out."""
     app = Topology("wordcount")
-    lines = app.source("lines", object(), slices=2)
+    lines = app.source("lines", Input(), slices=2)
     words = app.operator(lines, name="words", slices=2, recovery=recovery)(one)
     counted = app.operator(words, name="counts", key="word", slices=counts, recovery=recovery)(one)
-    app.sink("out", counted, object())
+    app.sink("out", counted, Output())
     return app
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.builders import one, stateful, two, word_count_layout
+from tests.builders import Input, Output, one, stateful, two, word_count_layout
 from understudy.control.fusion import chains, lay_out
 from understudy.control.placement import place
 from understudy.model.layout import Kind, Layout
@@ -19,10 +19,10 @@ from understudy.model.topology import Topology
 
 def pair(upstream: dict[str, Any], reader: dict[str, Any]) -> Topology:
     app = Topology("app")
-    app.source("in", object(), slices=2)
+    app.source("in", Input(), slices=2)
     app.operator("in", name="a", **upstream)(one)
     app.operator("a", name="b", **reader)(one)
-    app.sink("out", "b", object())
+    app.sink("out", "b", Output())
     return app
 
 
@@ -57,20 +57,21 @@ def test_what_can_share_a_query_does(upstream: dict[str, Any], reader: dict[str,
 
 def test_a_stream_with_two_readers_is_published() -> None:
     read_by_a_sink, read_by_another = pair({}, {}), pair({}, {})
-    read_by_a_sink.sink("more", "a", object())
+    read_by_a_sink.sink("more", "a", Output())
     read_by_another.operator("a", name="c")(one)
+    read_by_another.sink("more", "c", Output())
     assert fused(read_by_a_sink) == [["a"], ["b"]]
     assert fused(read_by_another) == [["a"], ["b"], ["c"]]
 
 
 def test_a_join_starts_a_query_and_may_have_a_tail() -> None:
     app = Topology("app")
-    app.source("in", object())
+    app.source("in", Input())
     app.operator("in", name="a")(one)
     app.operator("in", name="b")(one)
     app.operator("a", "b", name="join")(two)
     app.operator("join", name="tail")(one)
-    app.sink("out", "tail", object())
+    app.sink("out", "tail", Output())
     assert sorted(fused(app)) == [["a"], ["b"], ["join", "tail"]]
     layout = lay_out(app, stateful(of=app))
     assert layout["tail"].parts == ("join", "tail")
@@ -80,10 +81,10 @@ def test_a_join_starts_a_query_and_may_have_a_tail() -> None:
 
 def test_both_sides_of_a_self_join_are_told_apart() -> None:
     app = Topology("app")
-    app.source("in", object())
+    app.source("in", Input())
     app.operator("in", name="a")(one)
     app.operator("a", "a", name="self")(two)
-    app.sink("out", "self", object())
+    app.sink("out", "self", Output())
     assert fused(app) == [["a"], ["self"]]
     channels = lay_out(app, stateful(of=app)).channels(SliceId("self", 0))
     assert [(channel.input, str(channel.upstream)) for channel in channels] == [(0, "a[0]"), (1, "a[0]")]
@@ -93,7 +94,7 @@ def test_both_sides_of_a_self_join_are_told_apart() -> None:
 def topologies(draw: st.DrawFn) -> tuple[Topology, dict[str, bool]]:
     app = Topology("app")
     for number in range(draw(st.integers(1, 2))):
-        app.source(f"s{number}", object(), slices=draw(st.integers(1, 3)))
+        app.source(f"s{number}", Input(), slices=draw(st.integers(1, 3)))
     state: dict[str, bool] = {}
     for number in range(draw(st.integers(1, 6))):
         streams = st.sampled_from(sorted(app.streams))
@@ -101,10 +102,13 @@ def topologies(draw: st.DrawFn) -> tuple[Topology, dict[str, bool]]:
         slices, keyed = draw(st.integers(1, 3)), draw(st.booleans())
         name = f"o{number}"
         state[name] = draw(st.booleans()) and (keyed or slices == 1)
-        options: dict[str, Any] = {"key": "k" if keyed else None, "slices": slices, "fuse": draw(st.booleans())}
+        options: dict[str, Any] = {"key": "word" if keyed else None, "slices": slices, "fuse": draw(st.booleans())}
         app.operator(*inputs, name=name, **options)(one if len(inputs) == 1 else two)
     for number in range(draw(st.integers(1, 2))):
-        app.sink(f"out{number}", draw(st.sampled_from(sorted(app.streams))), object())
+        app.sink(f"out{number}", draw(st.sampled_from(sorted(app.streams))), Output())
+    read = {name for op in app.operators for name in op.inputs} | {sink.stream for sink in app.sinks}
+    for name in app.streams.keys() - read:
+        app.sink(f"{name}-out", name, Output())
     app.validate()
     return app, state
 

@@ -22,13 +22,13 @@ from understudy.store.sqlite import SqliteStore
 APP = """
 import understudy as us
 app = us.Topology("app")
-app.source("lines", object(), slices=us.setting("slices", 1))
+app.source("lines", us.sources.Generator(print, "text string"), slices=us.setting("slices", 1))
 
 @app.operator("lines")
 def words(rows):
     return rows
 
-app.sink("out", words, object())
+app.sink("out", words, us.sinks.Parquet("out"))
 """
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.builders import a_bag, one
+from tests.builders import Output, a_bag, one
 from tests.sites import a_site, deployed, run_until
 
 from understudy.log.interface import Log
@@ -60,7 +60,7 @@ class LiveReader(SourceReader):
 def topology(live: Live) -> Topology:
     app = Topology("live")
     rows = app.source("live", live, slices=2)
-    app.sink("out", app.operator(rows, name="each", slices=2)(one), object())
+    app.sink("out", app.operator(rows, name="each", slices=2)(one), Output())
     return app
 
 

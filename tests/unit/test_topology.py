@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.builders import one, stateful, two, word_count
+from tests.builders import Input, Output, one, stateful, two, word_count
 
 from understudy.control.fusion import lay_out
 from understudy.errors import InvalidInput
@@ -20,9 +20,9 @@ from understudy.sinks import JsonLines, Parquet
 
 def base(name: str = "app", epoch: str | float = "1 second") -> Topology:
     app = Topology(name, epoch)
-    app.source("in", object())
+    app.source("in", Input())
     app.operator("in", name="good")(one)
-    app.sink("out", "good", object())
+    app.sink("out", "good", Output())
     return app
 
 
@@ -54,7 +54,7 @@ def lacking(what: str) -> Callable[[], Topology]:
 def with_sink(name: str, stream: str) -> Callable[[], Topology]:
     def make() -> Topology:
         app = base()
-        app.sink(name, stream, object())
+        app.sink(name, stream, Output())
         return app
 
     return make
@@ -63,7 +63,7 @@ def with_sink(name: str, stream: str) -> Callable[[], Topology]:
 def with_source(name: str, slices: Any = 1) -> Callable[[], Topology]:
     def make() -> Topology:
         app = base()
-        app.source(name, object(), slices=slices)
+        app.source(name, Input(), slices=slices)
         return app
 
     return make
@@ -128,6 +128,7 @@ def test_a_mistake_is_named_with_reason_and_fix(make: Callable[[], Topology], na
 def test_state_in_several_slices_needs_a_key() -> None:
     app = base()
     app.operator("in", name="bad", slices=2)(one)
+    app.sink("more", "bad", Output())
     app.validate()
     assert lay_out(app, stateful(of=app))["bad"].slices == 2
     with pytest.raises(InvalidInput, match="bad") as raised:
@@ -144,11 +145,11 @@ def test_a_right_topology_passes() -> None:
 
 def test_operators_come_after_those_they_read() -> None:
     app = Topology("app")
-    app.source("in", object())
+    app.source("in", Input())
     app.operator("b", "a", name="c")(two)
     app.operator("a", name="b")(one)
     app.operator("in", name="a")(one)
-    app.sink("out", "c", object())
+    app.sink("out", "c", Output())
     app.validate()
     assert [operator.name for operator in app.in_order()] == ["a", "b", "c"]
 

@@ -67,10 +67,11 @@ class Recovery:
     which a hot standby brings its loaded state up to what was shipped. `objective` is the time after a failure within
     which every slice must be back ("2 s", or seconds); with one, the controller chooses the scheme and the interval.
     `reaction` is what a node that is only slow sets off: `speculative` wakes the secondary at the first missed
-    heartbeat, reversibly; `conservative` waits until the node counts as dead.
+    heartbeat, reversibly; `conservative` waits until the node counts as dead. `scheme` and `objective` exclude each
+    other; without both, the scheme is passive replication.
     """
 
-    scheme: str = Scheme.PASSIVE_REPLICATION
+    scheme: str = ""
     guarantee: str = Guarantee.PRECISE
     ship_every: int | None = None
     refresh_every: int = 1
@@ -78,14 +79,22 @@ class Recovery:
     reaction: str = Reaction.CONSERVATIVE
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scheme", member(Scheme, self.scheme, "scheme"))
+        if self.scheme and self.objective is not None:
+            raise InvalidInput(
+                f"Recovery(scheme='{self.scheme}', objective={self.objective!r})",
+                why="with an objective the controller chooses the scheme, and chooses again when the load changes",
+                fix="give one of the two",
+            )
+        object.__setattr__(self, "scheme", member(Scheme, self.scheme or Scheme.PASSIVE_REPLICATION, "scheme"))
         object.__setattr__(self, "guarantee", member(Guarantee, self.guarantee, "guarantee"))
         object.__setattr__(self, "reaction", member(Reaction, self.reaction, "reaction"))
         for name, what in (("ship_every", "checkpoints are shipped"), ("refresh_every", "a hot standby is refreshed")):
             value = getattr(self, name)
-            if value is not None and value < 1:
+            if value is not None and (not isinstance(value, int) or value < 1):
                 raise InvalidInput(
-                    f"Recovery({name}={value})", why=f"{what} after every so many epochs", fix="give 1 or more"
+                    f"Recovery({name}={value!r})",
+                    why=f"{what} after every so many epochs",
+                    fix="give a whole number, 1 or more",
                 )
         if self.objective is not None:
             object.__setattr__(self, "objective", _objective(self.objective))

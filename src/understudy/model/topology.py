@@ -2,61 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Literal, get_args
+from typing import Any
 
 from understudy.errors import InvalidInput
 from understudy.model.costs import EVERYTHING, Costs
 from understudy.model.durations import seconds as seconds
+from understudy.model.entries import Inputs, Operator, Order, OutputMode, Sink, Source, Stream, inputs_of
+from understudy.model.entry_checks import at, bad_name, check_columns, check_entry
 from understudy.model.names import valid_name
-from understudy.model.recovery import ACTIVE, Recovery
+from understudy.model.place import caller
+from understudy.model.recovery import Recovery
 
-OutputMode = Literal["append", "update", "complete"]
-Inputs = Literal["independent", "correlated"]
-Order = Literal["epoch", "strict"]
-
-
-@dataclass(frozen=True)
-class Source:
-    name: str
-    source: Any
-    slices: int
-
-
-@dataclass(frozen=True)
-class Operator:
-    """A function from one streaming DataFrame per input to one; still callable, so that it can be tested alone."""
-
-    name: str
-    inputs: tuple[str, ...]
-    function: Callable[..., Any]
-    key: tuple[str, ...]
-    slices: int
-    output_mode: OutputMode
-    input: Inputs
-    order: Order
-    time: str | None
-    deterministic: bool
-    fuse: bool
-    recovery: Recovery
-
-    def __call__(self, *frames: Any) -> Any:
-        return self.function(*frames)
-
-
-@dataclass(frozen=True)
-class Sink:
-    name: str
-    stream: str
-    sink: Any
-
-
-Stream = Source | Operator | str
+__all__ = ["Operator", "OutputMode", "Sink", "Source", "Topology", "seconds", "stream_name"]
 
 
 @dataclass
@@ -75,8 +37,8 @@ class Topology:
 
     def __post_init__(self) -> None:
         self.epoch_s = seconds(self.epoch)
-        if not valid_name(self.name):
-            raise _bad_name("topology", self.name)
+        if not isinstance(self.name, str) or not valid_name(self.name):
+            raise bad_name("topology", self.name)
         if not 0 < self.epoch_s < math.inf:
             raise InvalidInput(
                 f"topology '{self.name}' has an epoch of {self.epoch_s:g} s",
@@ -85,7 +47,8 @@ class Topology:
             )
 
     def source(self, name: str, source: Any, slices: int = 1) -> Source:
-        entry = Source(name, source, slices)
+        entry = Source(name, source, slices, caller(1))
+        check_entry(entry)
         self.sources.append(entry)
         return entry
 
@@ -122,20 +85,26 @@ class Topology:
                 time=time,
                 deterministic=deterministic,
                 fuse=fuse,
-                recovery=recovery or Recovery(),
+                recovery=Recovery() if recovery is None else recovery,
+                place=caller(1),
             )
+            check_entry(entry)
             self.operators.append(entry)
             return entry
 
         return add
 
     def sink(self, name: str, stream: Stream, sink: Any) -> Sink:
-        entry = Sink(name, stream_name(stream), sink)
+        entry = Sink(name, stream_name(stream), sink, caller(1))
+        check_entry(entry)
         self.sinks.append(entry)
         return entry
 
     def validate(self) -> None:
-        """Everything that can be known without Spark; the first mistake found is raised."""
+        """Everything that can be known without Spark; the first mistake found is raised.
+
+        What concerns one entry alone was checked when it was added.
+        """
         entries: list[Source | Operator | Sink] = [*self.sources, *self.operators, *self.sinks]
         _check_names(entries)
         if not self.sources or not self.sinks:
@@ -145,10 +114,10 @@ class Topology:
                 why="data must come from somewhere and go somewhere",
                 fix=f"add one with app.{missing}(…)",
             )
-        for entry in entries:
-            _check_entry(entry)
         self._check_edges()
         _check_targets(self.sinks)
+        self._check_all_read()
+        self._check_columns()
 
     @property
     def streams(self) -> dict[str, Source | Operator]:
@@ -158,12 +127,13 @@ class Topology:
 
     def _check_edges(self) -> None:
         streams = self.streams
-        edges = {op.name: op.inputs for op in self.operators} | {sink.name: (sink.stream,) for sink in self.sinks}
-        for reader, inputs in edges.items():
-            for stream in inputs:
+        readers: list[Operator | Sink] = [*self.operators, *self.sinks]
+        edges = {reader.name: inputs_of(reader) for reader in readers}
+        for reader in readers:
+            for stream in inputs_of(reader):
                 if stream not in streams:
                     raise InvalidInput(
-                        f"'{reader}' reads '{stream}', which does not exist",
+                        f"{at(reader)}'{reader.name}' reads '{stream}', which does not exist",
                         why=f"the streams of '{self.name}' are {', '.join(sorted(streams))}",
                         fix="correct the name, or define the stream",
                     )
@@ -176,6 +146,25 @@ class Topology:
                 why="an epoch of each would have to wait for the same epoch of the other",
                 fix="break the cycle; state inside one operator can often replace it",
             ) from None
+
+    def _check_all_read(self) -> None:
+        readers: list[Operator | Sink] = [*self.operators, *self.sinks]
+        read = {stream for reader in readers for stream in inputs_of(reader)}
+        for name, entry in self.streams.items():
+            if name not in read:
+                raise InvalidInput(
+                    f"{at(entry)}nobody reads '{name}'",
+                    why="what it makes would be thrown away",
+                    fix=f"add app.sink(…, '{name}', …), let an operator read it, or remove it",
+                )
+
+    def _check_columns(self) -> None:
+        """Keys and times of operators that read sources; what operators return only Spark can say."""
+        schemas = {source.name: source.source.schema for source in self.sources}
+        for operator in self.operators:
+            for stream in operator.inputs:
+                if stream in schemas:
+                    check_columns(operator, stream, schemas[stream].names)
 
     def in_order(self) -> list[Operator]:
         """The operators, every one after those it reads."""
@@ -192,31 +181,26 @@ def stream_name(stream: Stream) -> str:
 def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
     if key is None:
         return ()
-    return (key,) if isinstance(key, str) else tuple(key)
+    columns = (key,) if isinstance(key, str) or not isinstance(key, Sequence) else tuple(key)
+    if not all(isinstance(column, str) for column in columns):
+        raise InvalidInput(
+            f"key={key!r} names no columns",
+            why="a key is a column, or several, by which the inputs are divided among the slices",
+            fix="give names, like key='word' or key=['user', 'shop']",
+        )
+    return columns
 
 
 def _check_names(entries: Sequence[Source | Operator | Sink]) -> None:
     seen: set[str] = set()
     for entry in entries:
-        if not valid_name(entry.name):
-            raise _bad_name(type(entry).__name__.lower(), entry.name)
         if entry.name in seen:
             raise InvalidInput(
-                f"the name '{entry.name}' is used twice",
+                f"{at(entry)}the name '{entry.name}' is used twice",
                 why="sources, operators and sinks of a topology share one set of names",
                 fix="rename one of them",
             )
         seen.add(entry.name)
-
-
-def _check_entry(entry: Source | Operator | Sink) -> None:
-    slices = 1 if isinstance(entry, Sink) else entry.slices
-    if not isinstance(slices, int) or slices < 1:
-        raise InvalidInput(
-            f"'{entry.name}' has {slices!r} slices", why="slices do the work", fix="give a whole number, 1 or more"
-        )
-    if isinstance(entry, Operator):
-        _check_operator(entry)
 
 
 def _check_targets(sinks: Sequence[Sink]) -> None:
@@ -237,47 +221,3 @@ def _check_targets(sinks: Sequence[Sink]) -> None:
                 why="epochs are files with the epoch's number in their names; the second one's would be dropped",
                 fix="give each sink a directory of its own",
             )
-
-
-def _check_operator(operator: Operator) -> None:
-    where = f"operator '{operator.name}'"
-    if not operator.inputs:
-        raise InvalidInput(f"{where} reads nothing", why="an operator has at least one input", fix="name its inputs")
-    for option, kind in (("output_mode", OutputMode), ("input", Inputs), ("order", Order)):
-        value, allowed = getattr(operator, option), get_args(kind)
-        if value not in allowed:
-            raise InvalidInput(
-                f"{where} has {option}='{value}'", why="there is no such choice", fix=f"use one of {', '.join(allowed)}"
-            )
-    if not operator.deterministic and operator.recovery.scheme in ACTIVE:
-        raise InvalidInput(
-            f"{where} is not deterministic and asks for {operator.recovery.scheme}",
-            why="two working copies would come to different results",
-            fix="use passive_standby_hot or a scheme below it, or make the operator deterministic",
-        )
-    if operator.order == "strict" and operator.time is None:
-        raise InvalidInput(
-            f"{where} has order='strict' and no time column",
-            why="strict order sorts the rows of an epoch by their time",
-            fix='name the column, like time="at"',
-        )
-    _check_arity(operator)
-
-
-def _check_arity(operator: Operator) -> None:
-    try:
-        inspect.signature(operator.function).bind(*operator.inputs)
-    except TypeError as error:
-        raise InvalidInput(
-            f"operator '{operator.name}' has {len(operator.inputs)} inputs, which its function does not take",
-            why=f"it is called with one DataFrame per input ({error})",
-            fix="let the function have one parameter per input",
-        ) from None
-
-
-def _bad_name(kind: str, name: str) -> InvalidInput:
-    return InvalidInput(
-        f"'{name}' cannot be the name of a {kind}",
-        why="names become directories, metrics and command-line words",
-        fix="use letters, digits, '-' and '_', starting with a letter",
-    )

@@ -11,6 +11,7 @@ from types import ModuleType
 from understudy import settings
 from understudy.errors import InvalidInput
 from understudy.model.topology import Topology
+from understudy.runtime.mistakes import explain
 
 
 def load(path: Path, values: Mapping[str, str] | None = None) -> Topology:
@@ -44,5 +45,9 @@ def import_file(path: Path) -> ModuleType:
         raise InvalidInput(f"{path} is not a Python file", why="an application is a Python file", fix="check the path")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        # Whatever the user's code raises: it is their line that must be corrected.
+        raise explain(error, path) from error
     return module

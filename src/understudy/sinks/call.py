@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from understudy.errors import InvalidInput
 from understudy.log.disk import Disk
+from understudy.model.arity import check_arity
 from understudy.sinks.interface import Sink, SinkWriter, Written
 from understudy.sinks.note import Note
 
@@ -33,6 +34,7 @@ class Call(Sink):
                 why="it is called with the epoch's number and its rows",
                 fix="pass the function itself: us.sinks.Call(deliver)",
             )
+        check_arity(self.function, "the function of a call sink", ("epoch", "rows"))
 
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
         return NotedWriter(Note(name, home, run), name, self.function)

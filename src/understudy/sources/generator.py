@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from understudy.errors import InvalidInput
+from understudy.model.arity import check_arity
 from understudy.model.schema import SchemaLike, conform, parse
 from understudy.sources.interface import Position, Source, SourceReader
 from understudy.sources.pace import exact, rows_before
@@ -41,6 +42,9 @@ class Generator(Source):
                 why="every epoch is made by calling it with epoch, slice, rows and rng",
                 fix="pass the function itself: us.sources.Generator(make, schema)",
             )
+        check_arity(self.make, "the function of a generator", ("epoch", "slice", "rows", "rng"))
+        if callable(self.rate):
+            check_arity(self.rate, "the rate of a generator", ("seconds",))
         if not callable(self.rate) and (not self.rate > 0 or self.rate == float("inf")):
             raise _bad_number("rate", self.rate, "rows a second are counted, so a rate is above 0")
         if self.seed < 0:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from understudy.errors import InvalidInput
+from understudy.model.entry_checks import check_columns
 from understudy.model.messages import Analysis
 from understudy.model.schema import parse
 from understudy.model.topology import Operator, Topology
@@ -32,7 +33,8 @@ def analyse(spark: SparkSession, topology: Topology) -> dict[str, Analysis]:
     found: dict[str, Analysis] = {}
     for operator in topology.in_order():
         inputs = [schemas[name] for name in operator.inputs]
-        _check_columns(operator, inputs)
+        for name, schema in zip(operator.inputs, inputs, strict=True):
+            check_columns(operator, name, schema.names)
         frame = _call(spark, operator, inputs)
         plan = _plan(frame)
         _check_supported(spark, operator, plan)
@@ -63,20 +65,6 @@ def _call(spark: SparkSession, operator: Operator, inputs: Sequence[pa.Schema]) 
             fix="build the result from the function's parameters",
         )
     return result
-
-
-def _check_columns(operator: Operator, inputs: Sequence[pa.Schema]) -> None:
-    needed = [("key", column) for column in operator.key]
-    if operator.order == "strict" and operator.time is not None:
-        needed.append(("time", operator.time))
-    for what, column in needed:
-        for name, schema in zip(operator.inputs, inputs, strict=True):
-            if column not in schema.names:
-                raise InvalidInput(
-                    f"operator '{operator.name}' has {what}='{column}', which '{name}' does not have",
-                    why=f"the columns of '{name}' are {', '.join(schema.names)}",
-                    fix=f"name a column that every input of '{operator.name}' has",
-                )
 
 
 def _check_supported(spark: SparkSession, operator: Operator, plan: Any) -> None:
