@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROBLEM = {
     "operators": [
@@ -86,3 +83,17 @@ def test_an_unreadable_file_is_three_lines_and_no_traceback(tmp_path: Path) -> N
     path = tmp_path / "problem.json"
     path.write_text("{")
     _run("plan", str(path), "--budget", "1", code=2)
+
+
+WORD_COUNT = str(Path(__file__).parents[2] / "examples" / "wordcount.py")
+
+
+def test_a_budget_below_the_smallest_tree_says_what_would_do() -> None:
+    text = _run("plan", WORD_COUNT, "--budget", "2")
+    assert "the smallest useful plan needs 4" in text
+    assert "--budget 4" in text
+    assert json.loads(_run("plan", WORD_COUNT, "--budget", "2", "--json"))["smallest_useful_budget"] == 4
+    assert "smallest useful" not in _run("plan", WORD_COUNT, "--budget", "4")
+    enough = json.loads(_run("plan", WORD_COUNT, "--budget", "4", "--json"))
+    assert enough["output_fidelity"] > 0
+    assert enough["smallest_useful_budget"] is None

@@ -13,7 +13,7 @@ from rich.table import Table
 from understudy.cli.problems import load_problem
 
 if TYPE_CHECKING:
-    from understudy.planning.replication.plan import ReplicationPlan
+    from understudy.planning.replication.plan import PlanRequest, ReplicationPlan
 
 
 def plan(
@@ -30,6 +30,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose the tasks to replicate so that most of the output survives when everything fails at once."""
+    from understudy.planning.replication.mc_trees import smallest_tree
     from understudy.planning.replication.metrics import parse_metric
     from understudy.planning.replication.plan import PlanRequest
     from understudy.planning.replication.registry import planner
@@ -38,11 +39,27 @@ def plan(
     chosen = planner(algorithm)
     console = Console(highlight=False)
     if as_json:
-        typer.echo(json.dumps(chosen(request).to_data()))
+        result = chosen(request)
+        useful = None if result.value else len(smallest_tree(request.problem)[0])
+        typer.echo(json.dumps({**result.to_data(), "smallest_useful_budget": useful}))
         return
     with console.status(f"planning with {algorithm}"):
         result = chosen(request)
     _show(console, result, request.problem.task_count)
+    if not result.value:
+        console.print(_too_small(request), soft_wrap=True)
+
+
+def _too_small(request: PlanRequest) -> str:
+    """Why nothing was chosen: fewer tasks than the smallest tree give no output."""
+    from understudy.planning.replication.mc_trees import smallest_tree
+
+    tree, proven = smallest_tree(request.problem)
+    if len(tree) <= request.budget:
+        return "this plan keeps no output alive; --algorithm exact may find one that does"
+    names = " ".join(request.problem.tasks[task] for task in sorted(tree))
+    needs = f"the smallest useful plan needs {len(tree)}" if proven else f"{len(tree)} are enough"
+    return f"no output survives with {request.budget} replicas: {needs} (--budget {len(tree)}): {names}"
 
 
 def _show(console: Console, result: ReplicationPlan, tasks: int) -> None:

@@ -53,6 +53,31 @@ def count(problem: ReplicationProblem) -> int:
     return sum(trees[task] for name in problem.sinks for task in range(*network.bounds[problem.positions[name]]))
 
 
+MOST_LISTED = 20_000
+
+
+def smallest_tree(problem: ReplicationProblem) -> tuple[frozenset[int], bool]:
+    """The fewest tasks that keep output alive together, and whether that is proven.
+
+    Where the trees are too many to be listed, the branches below every task are chosen one by one: the answer is a
+    tree, and only where branches share tasks there may be a smaller one.
+    """
+    if count(problem) <= MOST_LISTED:
+        return min(enumerate_trees(problem), key=lambda tree: (len(tree), sorted(tree))), True
+    network = network_of(problem)
+    below = feeders(network)
+    correlated = [op.correlated for op in problem.operators for _ in op.rates]
+    best: dict[int, frozenset[int]] = {}
+    for position in problem.order:
+        for task in range(*network.bounds[position]):
+            branches = [min((best[up] for up in stream), key=len) for stream in below[task]]
+            if branches and not correlated[task]:
+                branches = [min(branches, key=len)]
+            best[task] = frozenset({task}).union(*branches)
+    sinks = [task for name in problem.sinks for task in range(*network.bounds[problem.positions[name]])]
+    return min((best[task] for task in sinks), key=len), False
+
+
 def _combine(reached: list[int], correlated: bool) -> int:
     if not reached:
         return 1
