@@ -147,13 +147,29 @@ def test_the_token_is_for_its_owner_only(tmp_path: Path) -> None:
 def test_a_home_remembers_what_was_asked(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.create()
-    store = SqliteStore(home.database)
+    assert not home.exists()
     with pytest.raises(InvalidInput, match="holds no run"):
-        home.spec(store)
+        home.stored()
+    store = SqliteStore(home.database)
+    assert not home.exists(), "a power cut before the first record leaves an empty database"
     spec = RunSpec(id="r", app="app.py", settings={"a": "b"}, for_s=1.5, replace=True)
     store.keep({"run": spec.model_dump()})
     assert home.exists()
-    assert home.spec(store) == spec
+    assert home.stored() == spec
+
+
+def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.database.write_bytes(b"not a database" * 1000)
+    with pytest.raises(InvalidInput, match=r"manager\.db cannot be read"):
+        home.exists()
+
+
+def test_looking_for_a_run_makes_nothing(tmp_path: Path) -> None:
+    home = Home(tmp_path / "nothing")
+    with pytest.raises(InvalidInput, match="holds no run"):
+        home.stored()
+    assert not home.path.exists()
 
 
 def test_epochs_are_due_at_a_steady_pace_from_where_the_run_goes_on() -> None:

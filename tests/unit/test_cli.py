@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
+from understudy.model.run import RunSpec
 from understudy.store.sqlite import SqliteStore
 
 APP = Path(__file__).parents[1] / "apps" / "sums.py"
@@ -35,6 +36,15 @@ def refused(*arguments: str) -> str:
         (["run", str(APP), "--set", "rows=many"], "rows"),
         (["run", str(APP), "--set", "rwos=3"], "rwos"),
         (["run", str(APP), "--for", "a while"], "a while"),
+        (["run", str(APP), "--for", "60s", "--epochs", "5"], "--epochs 5"),
+        (["run", str(APP), "--profile", "turbo"], "quick, full"),
+        (["run", str(APP), "--domains", "4", "--nodes", "3"], "--domains 4"),
+        (["run", str(APP), "--fault", "switch:nobody[0]=active_standby@1s"], "sums[0]"),
+        (["run", str(APP), "--fault", "switch:sums[1]=active_standby@1s"], "sums[0]"),
+        (["run", str(APP), "--fault", "switch:rows[0]=active_standby@1s"], "sums[0]"),
+        (["run", str(APP), "--report", "nowhere/report.json"], "nowhere"),
+        (["run", str(APP), "--report", "."], "directory"),
+        (["run", str(APP), "--home", str(APP)], "--home"),
         (["topology", "missing.py"], "missing.py"),
         (["node", "--join", "http://127.0.0.1:1"], "token"),
     ],
@@ -42,6 +52,14 @@ def refused(*arguments: str) -> str:
 )
 def test_mistakes_are_explained(arguments: list[str], said: str) -> None:
     assert said in refused(*arguments)
+
+
+def test_a_port_that_does_not_exist_is_no_traceback() -> None:
+    for arguments in (["run", str(APP), "--port", "99999"], ["doctor", "--port", "-1"]):
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 2, result.output
+        assert "--port" in result.output
+        assert isinstance(result.exception, SystemExit)
 
 
 @pytest.mark.parametrize(("text", "said"), [(NO_TOPOLOGY, "no topology"), (TWO, "2 topologies")])
@@ -52,7 +70,9 @@ def test_a_file_has_one_topology(text: str, said: str, tmp_path: Path) -> None:
 
 
 def test_a_used_home_is_not_mixed(tmp_path: Path) -> None:
-    SqliteStore(tmp_path / "manager.db").close()
+    store = SqliteStore(tmp_path / "manager.db")
+    store.keep({"run": RunSpec(id="r", app=str(APP)).model_dump()})
+    store.close()
     assert "--resume" in refused("run", str(APP), "--home", str(tmp_path))
 
 
@@ -60,6 +80,7 @@ def test_an_empty_home_cannot_be_resumed(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     assert "no run" in refused("run", str(APP), "--resume")
     assert "no run" in refused("run", str(APP), "--resume", "--home", str(tmp_path / "nothing"))
+    assert not (tmp_path / "nothing").exists(), "looking for a run must not make a home"
 
 
 def test_a_fault_needs_a_target(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import one
+from tests.builders import one, word_count
 from tests.sim import BEAT_S, OPERATORS, Cluster, failure
 
 from understudy.control.instructions import Assign, LoseNode
@@ -98,6 +98,34 @@ def test_an_application_that_changed_is_refused(cluster: Cluster) -> None:
     found = cluster.manager.report().failure
     assert found is not None
     assert "counts" in found.what
+
+
+def test_what_spark_finds_changed_is_refused_by_name(cluster: Cluster) -> None:
+    cluster.store.keep({"phase": "gathering"})
+    cluster.restart_manager()
+    cluster.manager.connect(Hello(node="node-9", token="", pid=1), lambda _: None)
+    cluster.manager._phase = Phase.CHECKING
+    other = Analysis(stateful=True, output='{"type": "struct", "fields": [{"name": "n", "type": "long"}]}')
+    cluster.manager.hear("node-9", Checked(operators=OPERATORS | {"counts": other}))
+    found = cluster.manager.report().failure
+    assert found is not None
+    assert "'counts' has columns=n long" in found.what
+    assert "another --home" in found.fix
+
+
+def test_a_manager_that_comes_back_to_an_edited_file_says_so(cluster: Cluster) -> None:
+    cluster.topology = word_count(counts=3)
+    cluster.restart_manager()
+    found = cluster.manager.report().failure
+    assert found is not None
+    assert "operator 'counts' has slices=3, and had 2" in found.what
+    assert phase(cluster) is Phase.FAILED
+
+
+def test_a_manager_that_comes_back_to_the_same_file_goes_on(cluster: Cluster) -> None:
+    cluster.topology = word_count()
+    cluster.restart_manager()
+    assert phase(cluster) is Phase.RUNNING
 
 
 def test_a_second_answer_to_a_check_changes_nothing(cluster: Cluster) -> None:

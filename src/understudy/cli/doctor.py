@@ -13,7 +13,7 @@ from understudy.cli.remote import JSON
 def doctor(
     home: Annotated[Path, typer.Option(help="Where runs shall live.")] = Path(".understudy"),
     host: Annotated[str, typer.Option(help="The manager's address.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The manager's port.")] = 8787,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The manager's port.")] = 8787,
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes shall run.")] = 3,
     as_json: JSON = False,
 ) -> None:

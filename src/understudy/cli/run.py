@@ -2,44 +2,57 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+import shlex
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from understudy.cli.options import SETTINGS, settings
-from understudy.errors import InvalidInput
+from understudy.errors import InvalidInput, Unavailable
 from understudy.model.faults import Fault
 from understudy.model.recovery import Reaction, Scheme, member
 from understudy.model.run import Detectors, RunSpec
 from understudy.model.topology import Topology, seconds
 
 if TYPE_CHECKING:
+    from understudy.control.report import Report
+    from understudy.runtime.home import Home
     from understudy.runtime.launcher import Launcher
 
 
 def run(
+    context: typer.Context,
     app: Annotated[Path, typer.Argument(help="The Python file with the topology.", show_default=False)],
     nodes: Annotated[int, typer.Option(min=1, help="How many nodes to start.")] = 3,
     master: Annotated[str, typer.Option(help="Spark master of every node.")] = "local[1]",
     epochs: Annotated[int | None, typer.Option(min=1, help="Process exactly so many epochs, drain, stop.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Run for so long, like 60s, then drain and stop.")] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock between epochs.")] = False,
+    fast: Annotated[bool, typer.Option("--fast/--no-fast", help="Do not wait for the clock between epochs.")] = False,
     home: Annotated[Path | None, typer.Option(help="Where state lives; default: a new one under .understudy/.")] = None,
-    port: Annotated[int, typer.Option(help="The manager's port; 0 picks a free one.")] = 8787,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in a home directory that is there.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The manager's port; 0 picks a free one.")] = 8787,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on with the run in a home directory, with its options where none are given."),
+    ] = False,
     fault: Annotated[
         list[str] | None,
         typer.Option(help="Cause a fault, like kill:node-2@epoch12 or freeze:node-2/jvm@8s+3s; repeatable."),
     ] = None,
     set_: SETTINGS = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Start a new node for every one that is lost.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace/--no-replace", help="Start a new node for every one that is lost.")
+    ] = False,
     allow_faults: Annotated[
-        bool, typer.Option("--allow-faults", help="Let 'understudy kill' and the dashboard cause faults.")
+        bool,
+        typer.Option("--allow-faults/--no-allow-faults", help="Let 'understudy kill' and the dashboard cause faults."),
     ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     scheme: Annotated[str | None, typer.Option(help="Protect every operator by this scheme.")] = None,
@@ -59,47 +72,144 @@ def run(
 ) -> None:
     """Run a topology and keep it running; exits with 0 if the output is exact, 1 if not, 2 on an error."""
     from understudy.cli.progress import Progress, show_report
-    from understudy.runtime.application import load
-    from understudy.runtime.home import Home
-    from understudy.runtime.launcher import Launcher, check, prepare, reopen
+    from understudy.runtime.launcher import Launcher
+    from understudy.runtime.opening import check, check_port, prepare, reopen
 
     faults = [Fault.parse(spec) for spec in fault or []]
-    values = settings(set_)
-    topology = load(app, values)
-    place = Home((home or _default_home(topology, resume)).resolve())
-    check(nodes, replace, port, faults)
-    changes: dict[str, Any] = {"nodes": nodes, "master": master, "epochs": epochs, "replace": replace, "fast": fast}
-    changes |= {"for_s": None if for_ is None else seconds(for_), "app": str(app.resolve()), "settings": values}
-    changes |= {"profile": profile, "backlog": 8 if fast else 100, "domains": domains, "allow_faults": allow_faults}
-    changes |= {"reaction": None if reaction is None else member(Reaction, reaction, "reaction")}
-    changes |= {"heartbeat_s": _heartbeat(heartbeat), "misses": misses, "wake_misses": wake_misses}
-    changes |= {"detector": member(Detectors, detector, "detector")}
-    changes |= {"scheme": None if scheme is None else member(Scheme, scheme, "scheme")}
-    if not resume and place.exists():
-        raise _used(place.path)
-    place.path.mkdir(parents=True, exist_ok=True)
-    lock = place.lock()
-    spec = reopen(place, changes) if resume else RunSpec(id=secrets.token_hex(8), **changes)
+    options: dict[str, Any] = {"app": str(app.resolve()), "set_": settings(set_), "nodes": nodes, "master": master}
+    options |= {"epochs": epochs, "for_": None if for_ is None else seconds(for_), "fast": fast, "replace": replace}
+    options |= {"profile": profile, "domains": domains, "allow_faults": allow_faults, "port": port}
+    options |= {"reaction": None if reaction is None else member(Reaction, reaction, "reaction")}
+    options |= {"heartbeat": _heartbeat(heartbeat), "misses": misses, "wake_misses": wake_misses}
+    options |= {"detector": member(Detectors, detector, "detector")}
+    options |= {"scheme": None if scheme is None else member(Scheme, scheme, "scheme")}
+    if report is not None:
+        _check_report(report)
+    if resume:
+        given = {name: value for name, value in options.items() if _is_given(context, name)}
+        place, spec, topology = _stored_run(app, home, fields_of(given))
+    else:
+        place, spec, topology = _new_run(app, home, fields_of(options))
+    check(spec, topology, faults)
     if not resume:
+        check_port(spec.port)
+    lock = _lock(place)
+    if resume:
+        check_port(spec.port)
+        reopen(place, spec, topology)
+    else:
         prepare(place, spec)
     console = Console(stderr=True, quiet=quiet)
-    with lock, Launcher(place, spec, port, faults) as launcher, Progress(console, place.path) as progress:
+    with lock, Launcher(place, spec, spec.port, faults) as launcher, Progress(console, place.path) as progress:
         launcher.watch, launcher.tell = progress.show, progress.tell
         _listen(launcher)
-        progress.show_page(launcher.url, place.token() if allow_faults else None)
+        progress.show_page(launcher.url, place.token() if spec.allow_faults else None)
         try:
             result = launcher.run()
         except KeyboardInterrupt:
             launcher.stop()
-            console.print(f"stopped; go on with [bold]understudy run {app} --home {place.path} --resume[/]")
+            again = shlex.join(["understudy", "run", str(app), "--home", str(place.path), "--resume"])
+            console.print("stopped; go on with", Text(again, "bold"), soft_wrap=True, highlight=False)
             raise typer.Exit(130) from None
     if report is not None:
-        report.write_text(result.model_dump_json(indent=2) + "\n")
+        _write_report(report, result)
     if as_json:
         print(result.model_dump_json(indent=2))
+    elif not launcher.begun and result.failure is not None:
+        raise InvalidInput(result.failure.what, why=result.failure.why, fix=result.failure.fix)
     elif not quiet:
         show_report(Console(), result)
-    raise typer.Exit(0 if result.verdict == "exact" else 1)
+    raise typer.Exit(_exit_code(result, launcher.begun))
+
+
+def _exit_code(result: Report, begun: bool) -> int:
+    if result.failure is not None and not begun:
+        return InvalidInput.exit_code
+    return 0 if result.verdict == "exact" else 1
+
+
+FIELDS = {"for_": "for_s", "set_": "settings", "heartbeat": "heartbeat_s"}
+"""Options whose field in `RunSpec` has another name."""
+
+
+def fields_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of `RunSpec` that these options set."""
+    found = {FIELDS.get(name, name): value for name, value in options.items()}
+    return found | ({"backlog": 8 if options["fast"] else 100} if "fast" in options else {})
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _new_run(app: Path, home: Path | None, fields: dict[str, Any]) -> tuple[Home, RunSpec, Topology]:
+    from understudy.runtime.application import load
+    from understudy.runtime.home import Home
+
+    topology = load(app, fields["settings"])
+    fresh = Path(".understudy") / topology.name / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+    place = Home((home or fresh).resolve())
+    if place.exists():
+        raise InvalidInput(
+            f"{place.path} holds a run already",
+            why="starting anew would mix two runs",
+            fix="go on with --resume, or give another --home",
+        )
+    return place, RunSpec(id=secrets.token_hex(8), **fields), topology
+
+
+def _stored_run(app: Path, home: Path | None, given: dict[str, Any]) -> tuple[Home, RunSpec, Topology]:
+    """The stored options decide about the topology too, so the file is read with them."""
+    from understudy.runtime.application import load
+    from understudy.runtime.home import Home
+
+    place = Home((home or _newest_home(load(app, given.get("settings", {})))).resolve())
+    spec = place.stored().resumed(given)
+    return place, spec, load(app, spec.settings)
+
+
+def _newest_home(topology: Topology) -> Path:
+    from understudy.runtime.home import Home
+
+    parent = Path(".understudy") / topology.name
+    homes = sorted(path.parent for path in parent.glob("*/manager.db") if Home(path.parent).exists())
+    if not homes:
+        raise InvalidInput(
+            f"there is no run of '{topology.name}' to resume here",
+            why=f"{parent} holds none",
+            fix="start one without --resume, or name its --home",
+        )
+    return homes[-1]
+
+
+def _lock(place: Home) -> IO[str]:
+    try:
+        place.path.mkdir(parents=True, exist_ok=True)
+        return place.lock()
+    except OSError as error:
+        raise InvalidInput(
+            f"--home {place.path} cannot be used", why=str(error), fix="give a directory that you may write to"
+        ) from error
+
+
+def _check_report(path: Path) -> None:
+    """Before the run: a report that cannot be written would be noticed when it is over."""
+    target = path if path.exists() else path.parent
+    if path.is_dir() or not path.parent.is_dir() or not os.access(target, os.W_OK):
+        why = "it is a directory" if path.is_dir() else f"{path.parent} is not a directory that may be written to"
+        raise InvalidInput(f"--report {path} cannot be written", why=why, fix="give a file in a directory that exists")
+
+
+def _write_report(path: Path, result: Report) -> None:
+    try:
+        path.write_text(result.model_dump_json(indent=2) + "\n")
+    except OSError as error:
+        raise Unavailable(
+            f"--report {path} cannot be written",
+            why=str(error),
+            fix="the run is over and kept in its home: 'understudy run … --resume --report FILE' writes it again",
+        ) from error
 
 
 def _listen(launcher: Launcher) -> None:
@@ -121,25 +231,3 @@ def _heartbeat(text: str) -> float:
             fix="give a time like 100ms",
         )
     return found
-
-
-def _default_home(topology: Topology, resume: bool) -> Path:
-    parent = Path(".understudy") / topology.name
-    if not resume:
-        return parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    homes = sorted(path.parent for path in parent.glob("*/manager.db"))
-    if not homes:
-        raise InvalidInput(
-            f"there is no run of '{topology.name}' to resume here",
-            why=f"{parent} holds none",
-            fix="start one without --resume, or name its --home",
-        )
-    return homes[-1]
-
-
-def _used(path: Path) -> InvalidInput:
-    return InvalidInput(
-        f"{path} holds a run already",
-        why="starting anew would mix two runs",
-        fix="go on with --resume, or give another --home",
-    )

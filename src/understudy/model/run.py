@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,6 +48,8 @@ class RunSpec(Frozen):
 
     id: str
     app: str
+    port: int = 8787
+    """The manager's; 0 picks a free one."""
     settings: dict[str, str] = Field(default_factory=dict)
     nodes: int = 3
     master: str = "local[1]"
@@ -71,3 +75,15 @@ class RunSpec(Frozen):
     """Nodes are spread over so many failure domains; 0 means that each stands alone."""
     allow_faults: bool = False
     """Nodes may be killed and frozen through the manager's port."""
+
+    def resumed(self, given: Mapping[str, Any]) -> RunSpec:
+        """The options with which a stored run goes on: those given anew replace the stored ones, all others hold.
+
+        Settings are replaced one by one. A new end of the run replaces a stored one of the other kind.
+        """
+        changes = dict(given) | {"settings": {**self.settings, **given.get("settings", {})}}
+        if given.get("epochs") is not None:
+            changes["for_s"] = None
+        elif given.get("for_s") is not None:
+            changes["epochs"] = None
+        return self.model_copy(update=changes)

@@ -6,13 +6,14 @@ import fcntl
 import json
 import os
 import secrets
+import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from understudy.errors import InvalidInput
 from understudy.model.run import RunSpec
-from understudy.store.interface import StateStore
+from understudy.store.sqlite import SqliteStore
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,29 @@ class Home:
         return self.path / "nodes"
 
     def exists(self) -> bool:
-        return self.database.exists()
+        """Whether a run was recorded here. A directory that was only prepared, or lost its power before, holds none."""
+        return self.database.exists() and self._fact() is not None
+
+    def stored(self) -> RunSpec:
+        """The options of the run that lives here; reads only, so a home that is not there stays so."""
+        facts = self._fact() if self.database.exists() else None
+        if facts is None:
+            raise InvalidInput(
+                f"{self.path} holds no run", why="it has no record of one", fix="start one without --resume"
+            )
+        return RunSpec(**facts)
+
+    def _fact(self) -> Any:
+        try:
+            store = SqliteStore(self.database)
+            try:
+                return store.fact("run")
+            finally:
+                store.close()
+        except sqlite3.DatabaseError as error:
+            raise InvalidInput(
+                f"{self.database} cannot be read", why=str(error), fix="restore it, or give another --home"
+            ) from error
 
     def create(self) -> None:
         for directory in (self.path, self.log, self.logs, self.nodes):
@@ -75,11 +98,3 @@ class Home:
                 fix="wait for it, stop it, or give another --home",
             ) from None
         return file
-
-    def spec(self, store: StateStore) -> RunSpec:
-        facts = store.fact("run")
-        if facts is None:
-            raise InvalidInput(
-                f"{self.path} holds no run", why="it has no record of one", fix="start one without --resume"
-            )
-        return RunSpec(**facts)

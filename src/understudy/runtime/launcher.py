@@ -6,21 +6,21 @@ import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from understudy.control.replacement import may_replace
 from understudy.control.report import Report
 from understudy.errors import InvalidInput, Unavailable
-from understudy.log.disk import sweep
 from understudy.model.faults import MANAGER, Fault, FaultKind
+from understudy.model.layout import Kind
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home
+from understudy.runtime.opening import check_switches
 from understudy.runtime.processes import Child, spawn
-from understudy.store.sqlite import SqliteStore
 
 POLL_S = 0.05
 END_S = 10.0
@@ -65,6 +65,8 @@ class Launcher:
     _started: int = field(default=0, init=False)
     _missing_since: float = field(default=0.0, init=False)
     _interrupted: bool = field(default=False, init=False)
+    begun: bool = field(default=False, init=False)
+    """Whether data has flowed: what fails before is a mistake in the application."""
 
     def __post_init__(self) -> None:
         self._pending = list(self.faults)
@@ -92,6 +94,7 @@ class Launcher:
             state = self._client.state()
             if state is not None:
                 self.watch(state)
+                self._note_begin(state)
                 if state.phase.over:
                     break
                 self._act(state)
@@ -101,6 +104,15 @@ class Launcher:
         if report is None:
             raise Unavailable("the manager ended before its report", why="it does not answer", fix="use --resume")
         return report
+
+    def _note_begin(self, state: RunState) -> None:
+        if self.begun or state.phase is not Phase.RUNNING:
+            return
+        self.begun = True
+        # Which operators share a query, and so which slices there are, is known only now.
+        slices = [one.slice for one in state.slices if one.kind == Kind.OPERATOR]
+        if slices:
+            check_switches(self._pending, slices)
 
     def inject(self, spec: str, length_s: float = 0.0) -> None:
         """Causes a fault, or a switch, at the next moment: what a script of tests or a person does while it runs."""
@@ -222,58 +234,6 @@ class Launcher:
         self._client.close()
         # Only what was shipped counts from here on.
         shutil.rmtree(self.home.nodes, ignore_errors=True)
-
-
-def check(nodes: int, replace: bool, port: int, faults: Sequence[Fault], host: str = "127.0.0.1") -> None:
-    """What can be known to go wrong before anything is written or started."""
-    known = {MANAGER, *(f"node-{number + 1}" for number in range(nodes))}
-    for fault in faults:
-        if fault.kind is not FaultKind.SWITCH and fault.target not in known and not replace:
-            raise InvalidInput(
-                f"--fault {fault.spec}: there is no {fault.target}",
-                why=f"this run has {', '.join(sorted(known))}",
-                fix="name one of them",
-            )
-    if port:
-        _check_free(host, port)
-
-
-def prepare(home: Home, spec: RunSpec) -> None:
-    """Writes down what a new run was asked to do."""
-    home.create()
-    store = SqliteStore(home.database)
-    store.keep({"run": spec.model_dump(), "goal": spec.epochs})
-    store.close()
-
-
-def reopen(home: Home, changes: dict[str, object]) -> RunSpec:
-    """Makes a home ready to go on in: whatever hosted its slices is gone, everything published stays."""
-    home.create()
-    shutil.rmtree(home.nodes, ignore_errors=True)
-    sweep(home.log)
-    sweep(home.path / "checkpoints")
-    store = SqliteStore(home.database)
-    spec = home.spec(store).model_copy(update=changes)
-    goal = spec.epochs if spec.epochs is not None else None
-    store.keep(
-        {"run": spec.model_dump(), "phase": "gathering", "goal": goal, "failure": None, "replacements": 0, "lost": {}}
-    )
-    for assignment in store.assignments():
-        # No node carries this name, so every slice is placed anew, under a higher generation.
-        store.assign(replace(assignment.alone(), node="", failures=0, waits_for=None, mishaps=0, rests_until=0))
-    store.close()
-    return spec
-
-
-def _check_free(host: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise Unavailable(
-                f"port {port} cannot be used", why=str(error), fix="give another --port, or 0 for any free one"
-            ) from None
 
 
 def free_port() -> int:

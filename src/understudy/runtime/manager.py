@@ -27,7 +27,9 @@ from understudy.control.instructions import (
 )
 from understudy.control.standby import deployments
 from understudy.errors import InvalidInput
+from understudy.model import fingerprint
 from understudy.model.event import Event
+from understudy.model.fingerprint import Fingerprint
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import (
     Analysis,
@@ -55,6 +57,7 @@ from understudy.runtime.awake import Awake
 from understudy.runtime.connection import Connection
 from understudy.runtime.guarding import Guarding
 from understudy.runtime.ledger import Ledger
+from understudy.runtime.opening import versions
 from understudy.runtime.protections import Protections
 from understudy.runtime.steering import Steering
 from understudy.store.interface import StateStore
@@ -109,6 +112,9 @@ class Manager(Guarding):
             for assignment in self._assignments.values():
                 self._connections.setdefault(assignment.node, Connection(assignment.node, clock() + GRACE_S))
         self.note("manager", f"manager started, {self._phase}", {"phase": self._phase})
+        if self._phase is Phase.RUNNING:
+            # The file may have been edited while the manager was away.
+            self._is_changed(self._fingerprint())
 
     # -- the manager's own clock
 
@@ -224,15 +230,6 @@ class Manager(Guarding):
         if answer.failure is not None:
             self._enact(FailRun(answer.failure, "the topology is wrong"))
             return
-        changed = [name for name, old in self._operators.items() if answer.operators.get(name) != old]
-        if changed:
-            failure = Failure(
-                what=f"operator '{changed[0]}' is not what it was when this run began",
-                why="its output or its state would not fit what is in the home directory",
-                fix="resume with the application as it was, or start a new run in another --home",
-            )
-            self._enact(FailRun(failure, "the application has changed"))
-            return
         self._operators = answer.operators
         try:
             self._layout = self._lay_out()
@@ -244,9 +241,26 @@ class Manager(Guarding):
             failure = Failure(what=str(error), why="the topology cannot be laid out", fix="correct the application")
             self._enact(FailRun(failure, "the topology is wrong"))
             return
-        self._begin()
+        now = self._fingerprint()
+        if self._is_changed(now):
+            return
+        self._begin(now)
 
-    def _begin(self) -> None:
+    def _fingerprint(self) -> Fingerprint:
+        found = fingerprint.of_application(self._topology, versions())
+        return found | (fingerprint.of_queries(self._layout, self._operators) if self._layout is not None else {})
+
+    def _is_changed(self, now: Fingerprint) -> bool:
+        """Ends the run where the application is not the one whose state and epochs are in the home directory."""
+        before = self._store.fact("fingerprint")
+        found = fingerprint.differences(before, now) if before is not None else []
+        if found:
+            error = fingerprint.refuse(found)
+            failure = Failure(what=error.what, why=error.why, fix=error.fix, final=True)
+            self._enact(FailRun(failure, "the application has changed"))
+        return bool(found)
+
+    def _begin(self, now: Fingerprint) -> None:
         first = min((self._store.delivered(sink.name) for sink in self._topology.sinks), default=0)
         self._rhythm = Rhythm(epoch=first, time=self._wall(), epoch_s=self._topology.epoch_s, fast=self.run.fast)
         self._phase = Phase.RUNNING
@@ -254,6 +268,7 @@ class Manager(Guarding):
         self._store.keep(
             {
                 "operators": {name: value.model_dump() for name, value in self._operators.items()},
+                "fingerprint": now,
                 "rhythm": self._rhythm.model_dump(),
                 "phase": self._phase,
                 "began_at": self._store.fact("began_at") or self._wall(),

@@ -25,9 +25,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     exit_with_parent()
     home = Home(arguments.home)
-    store = SqliteStore(home.database)
-    spec = home.spec(store)
-    manager = Manager(home.path, load(Path(spec.app), spec.settings), store)
+    spec = home.stored()
+    manager = Manager(home.path, load(Path(spec.app), spec.settings), SqliteStore(home.database))
     uvicorn.run(make_app(manager, home.token()), host=arguments.host, port=arguments.port, log_level="warning")
 
 

@@ -16,8 +16,10 @@ from understudy.control.report import Report
 from understudy.model.faults import Fault
 from understudy.model.run import RunSpec
 from understudy.model.view import RunState
+from understudy.runtime.application import load
 from understudy.runtime.home import Home
-from understudy.runtime.launcher import Launcher, prepare, reopen
+from understudy.runtime.launcher import Launcher
+from understudy.runtime.opening import prepare, reopen
 
 
 def run(
@@ -25,7 +27,7 @@ def run(
     home: Path,
     *,
     epochs: int | None = None,
-    nodes: int = 3,
+    nodes: int | None = None,
     faults: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
     resume: bool = False,
@@ -33,21 +35,25 @@ def run(
     drive: Callable[[RunState, Launcher], None] | None = None,
     **options: Any,
 ) -> Report:
-    """Runs without waiting for the clock, unless `fast=False`; `options` are the other fields of `RunSpec`.
+    """Runs on three nodes without waiting for the clock, unless `nodes` and `fast=False` say otherwise.
+
+    `options` are the other fields of `RunSpec`. With `resume` a stored run goes on: its options hold where none are
+    given.
 
     `watch` sees how things stand, some twenty times a second; `drive` may do something about it as well: `inject` a
     fault or a switch, or `finish` the run.
     """
     place = Home(home.resolve())
-    changes: dict[str, Any] = {"app": str(Path(app).resolve()), "nodes": nodes, "epochs": epochs, "fast": True}
-    changes |= {"settings": dict(settings or {}), "backlog": 8, **options}
+    wanted: dict[str, Any] = {"epochs": epochs, "nodes": nodes, "settings": settings}
+    given = {name: value for name, value in wanted.items() if value is not None} | options
+    given["app"] = str(Path(app).resolve())
+    if resume:
+        spec = place.stored().resumed(given)
+    else:
+        spec = RunSpec(id=secrets.token_hex(8), **({"nodes": 3, "fast": True, "backlog": 8} | given))
     place.path.mkdir(parents=True, exist_ok=True)
     with place.lock():
-        if resume:
-            spec = reopen(place, changes)
-        else:
-            spec = RunSpec(id=secrets.token_hex(8), **changes)
-            prepare(place, spec)
+        reopen(place, spec, load(Path(app), spec.settings)) if resume else prepare(place, spec)
         with Launcher(place, spec, 0, [Fault.parse(fault) for fault in faults]) as launcher:
             if watch is not None:
                 launcher.watch = watch

@@ -1,0 +1,181 @@
+"""A run that goes on is the run that was stopped: its options hold, and its application is the same."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from understudy import settings
+from understudy.cli.main import app
+from understudy.model.fingerprint import of_application
+from understudy.model.run import RunSpec
+from understudy.runtime import launcher
+from understudy.runtime.application import load
+from understudy.runtime.opening import versions
+from understudy.store.sqlite import SqliteStore
+
+APP = """import understudy as us
+
+def make(epoch, slice_index, rows, rng):
+    return None
+
+app = us.Topology("resumable", epoch=us.setting("epoch", "1 second"))
+rate, seed = us.setting("rate", 100), us.setting("seed", 0)
+rows = app.source("rows", us.sources.Generator(make, "user long, shop long", rate=rate, seed=seed))
+
+@app.operator(rows, key="user", slices=2, output_mode="update")
+def counts(frame):
+    return frame
+
+app.sink("out", counts, us.sinks.Parquet("out"))
+"""
+OPTIONS = ["--nodes", "5", "--set", "rate=50", "--set", "seed=7", "--scheme", "passive_standby_hot", "--replace"]
+OPTIONS += [
+    "--profile",
+    "full",
+    "--domains",
+    "2",
+    "--reaction",
+    "speculative",
+    "--epochs",
+    "40",
+    "--heartbeat",
+    "200ms",
+]
+OPTIONS += ["--misses", "9", "--port", "0", "--detector", "benchmark", "--master", "local[2]", "--allow-faults"]
+
+
+class Stopped(launcher.Launcher):
+    """Starts nothing; somebody presses Ctrl-C at once."""
+
+    specs: list[RunSpec] = []  # noqa: RUF012 - what the last commands would have run
+
+    def run(self) -> Any:
+        self.specs.append(self.spec)
+        raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[RunSpec]]:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(launcher, "Launcher", Stopped)
+    monkeypatch.chdir(tmp_path)
+    Stopped.specs = []
+    yield Stopped.specs
+    for name in [name for name in sys.modules if name.startswith(("application_", "wrong_"))]:
+        del sys.modules[name]
+    settings.give({})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "my resumable app.py"
+    path.write_text(APP)
+    return path
+
+
+def call(*arguments: str, code: int = 130) -> str:
+    result = CliRunner().invoke(app, ["run", *arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+def let_data_flow(home: Path, path: Path, **values: str) -> None:
+    """What the manager writes down when it starts."""
+    store = SqliteStore(home / "manager.db")
+    store.keep({"fingerprint": of_application(load(path, values), versions())})
+    store.close()
+
+
+def test_the_command_printed_goes_on_with_the_same_run(file: Path, stopped: list[RunSpec]) -> None:
+    printed = call(str(file), *OPTIONS, "--home", "a home")
+    command = shlex.split(printed[printed.index("understudy run") :])
+    let_data_flow(Path("a home"), file, rate="50", seed="7")
+    call(*command[2:])
+    assert stopped[0] == stopped[1]
+    assert stopped[0].nodes == 5
+    assert stopped[0].settings == {"rate": "50", "seed": "7"}
+
+
+def test_the_newest_run_is_found_with_its_settings(file: Path, stopped: list[RunSpec]) -> None:
+    call(str(file), *OPTIONS)
+    call(str(file), "--resume")
+    assert stopped[0] == stopped[1]
+
+
+def test_options_given_anew_replace_those_stored(file: Path, stopped: list[RunSpec]) -> None:
+    call(str(file), *OPTIONS, "--home", "home")
+    call(str(file), "--home", "home", "--resume", "--nodes", "2", "--no-replace", "--for", "30s", "--set", "seed=9")
+    first, second = stopped
+    changed = {"nodes": 2, "replace": False, "epochs": None, "for_s": 30.0, "settings": {"rate": "50", "seed": "9"}}
+    assert second == first.model_copy(update=changed)
+
+
+def test_a_default_that_is_written_down_counts_as_given(file: Path, stopped: list[RunSpec]) -> None:
+    call(str(file), *OPTIONS, "--home", "home")
+    call(str(file), "--home", "home", "--resume", "--nodes", "3", "--profile", "quick")
+    assert (stopped[1].nodes, stopped[1].profile, stopped[1].domains) == (3, "quick", 2)
+
+
+def test_stored_options_are_checked_together_with_new_ones(file: Path) -> None:
+    call(str(file), *OPTIONS, "--home", "home")
+    assert "--domains 2" in call(str(file), "--home", "home", "--resume", "--nodes", "1", code=2)
+
+
+CHANGES = {
+    "fewer slices": (("slices=2", "slices=1"), "operator 'counts' has slices=1, and had 2"),
+    "another key": (('key="user"', 'key="shop"'), "operator 'counts' has key=shop, and had user"),
+    "another mode": (('"update"', '"append"'), "output_mode=append, and had update"),
+    "a renamed sink": (('"out", counts', '"result", counts'), "sink 'out' is gone"),
+    "another path": (('Parquet("out")', 'Parquet("more")'), "sink 'out' has path=more, and had out"),
+    "another epoch": (('"1 second"', '"2 seconds"'), "epoch=2.0, and had 1.0"),
+    "another rate": (('"rate", 100', '"rate", 10'), "source 'rows' has rate=10, and had 100"),
+    "another schema": (("shop long", "shop int"), "source 'rows' has schema="),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES.keys())
+def test_an_application_that_changed_is_refused_by_name(
+    change: tuple[str, str], said: str, file: Path, stopped: list[RunSpec]
+) -> None:
+    call(str(file), "--home", "home", "--port", "0")
+    let_data_flow(Path("home"), file)
+    file.write_text(APP.replace(*change))
+    output = call(str(file), "--home", "home", "--resume", code=2)
+    assert said in output
+    assert "another --home" in output
+    assert len(stopped) == 1, "nothing was started"
+    file.write_text(APP)
+    call(str(file), "--home", "home", "--resume")
+
+
+def test_a_setting_that_changes_the_application_is_refused_by_name(file: Path) -> None:
+    call(str(file), "--home", "home", "--port", "0")
+    let_data_flow(Path("home"), file)
+    assert "seed=3, and had 0" in call(str(file), "--home", "home", "--resume", "--set", "seed=3", code=2)
+
+
+def test_a_run_whose_data_never_flowed_goes_on_with_any_application(file: Path) -> None:
+    call(str(file), "--home", "home", "--port", "0")
+    file.write_text(APP.replace("slices=2", "slices=1"))
+    call(str(file), "--home", "home", "--resume")
+
+
+def test_a_run_of_a_version_that_kept_no_record_is_not_guessed_at(file: Path) -> None:
+    call(str(file), "--home", "home", "--port", "0")
+    store = SqliteStore(Path("home") / "manager.db")
+    store.keep({"operators": {}})
+    store.close()
+    assert "older version" in call(str(file), "--home", "home", "--resume", code=2)
+
+
+def test_a_home_that_is_not_there_is_not_made(file: Path) -> None:
+    call(str(file), "--home", "home", "--resume", code=2)
+    assert not Path("home").exists()
+    call(str(file), "--home", "home", "--port", "0")
