@@ -135,6 +135,14 @@ WHOLE = {
         "wrong_app.py:9",
         ["more"],
     ),
+    "keys of two types": (
+        f"{HEAD}more = app.source('more', us.sources.Generator(make, 'user double'))\n"
+        "@app.operator(rows, more, key='user', slices=2)\n"
+        "def joined(left, right):\n    return left\n"
+        "app.sink('out', joined, us.sinks.Parquet('out'))\n",
+        "wrong_app.py:9",
+        ["int64 in 'rows'", "double in 'more'", "cast"],
+    ),
     "a stream that does not exist": (f"{HEAD}app.sink('out', 'rwos', us.sinks.Parquet('o'))\n", ":8", ["rwos"]),
 }
 

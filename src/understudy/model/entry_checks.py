@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
+
+import pyarrow as pa
 
 from understudy.errors import InvalidInput
 from understudy.model.arity import check_arity
 from understudy.model.entries import Inputs, Operator, Order, OutputMode, Sink, Source
+from understudy.model.hashing import family
 from understudy.model.names import valid_name
 from understudy.model.recovery import ACTIVE, Recovery, Scheme
 
@@ -90,6 +93,27 @@ def check_columns(operator: Operator, stream: str, columns: Sequence[str]) -> No
                 f"{at(operator)}operator '{operator.name}' has {what}='{column}', which '{stream}' does not have",
                 why=f"the columns of '{stream}' are {', '.join(columns)}",
                 fix=f"name a column that every input of '{operator.name}' has",
+            )
+
+
+def check_key_types(operator: Operator, schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuses keys whose types differ between inputs so that equal values would go to different slices.
+
+    `schemas` are those of the operator's inputs that are known.
+    """
+    known = [(name, schemas[name]) for name in dict.fromkeys(operator.inputs) if name in schemas]
+    if operator.slices == 1 or len(known) < 2:
+        return
+    for column in operator.key:
+        kinds = [(name, schema.field(column).type) for name, schema in known]
+        first, other = kinds[0], next((one for one in kinds if family(one[1]) != family(kinds[0][1])), None)
+        if other is not None:
+            raise InvalidInput(
+                f"{at(operator)}operator '{operator.name}' has key='{column}', "
+                f"which is {first[1]} in '{first[0]}' and {other[1]} in '{other[0]}'",
+                why=f"rows are divided among {operator.slices} slices by a hash, in which equal values of these types "
+                "differ: they would never meet",
+                fix=f"cast '{column}' to one type before '{operator.name}' reads it, or give it slices=1",
             )
 
 

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from understudy.errors import InvalidInput
 from understudy.model.words import Words, column_words, mix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -51,6 +52,37 @@ def row_hashes(table: pa.Table, columns: Sequence[str] | None = None) -> NDArray
             mix(view)
             at += len(words)
     return hashes
+
+
+def family(kind: pa.DataType) -> str:
+    """Types of one family hash equal values alike; values of two families part ways even where Spark calls them equal.
+
+    A `long` 1 and a `double` 1.0, or decimals of two scales, are such values.
+    """
+    if pt.is_dictionary(kind):
+        return family(kind.value_type)
+    if pt.is_struct(kind):
+        return f"struct<{', '.join(family(field.type) for field in kind)}>"
+    if pt.is_map(kind):
+        return f"map<{family(kind.key_type)}, {family(kind.item_type)}>"
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
+        return f"array<{family(kind.value_type)}>"
+    if pt.is_decimal(kind):
+        return f"decimal of scale {kind.scale}"
+    if pt.is_timestamp(kind) or pt.is_time(kind) or pt.is_duration(kind):
+        return f"{type(kind).__name__} in {kind.unit}"
+    found = (name for name, matches in _FAMILIES.items() if matches(kind))
+    return next(found, str(kind))
+
+
+_FAMILIES: dict[str, Callable[[pa.DataType], bool]] = {
+    "whole number": lambda kind: pt.is_integer(kind) or pt.is_boolean(kind),
+    "floating point": pt.is_floating,
+    "text": lambda kind: any(
+        matches(kind)
+        for matches in (pt.is_string, pt.is_large_string, pt.is_string_view, pt.is_binary, pt.is_large_binary)
+    ),
+}
 
 
 def partition(table: pa.Table, key: Sequence[str], slices: int) -> list[pa.Table]:

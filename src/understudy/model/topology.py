@@ -13,7 +13,7 @@ from understudy.errors import InvalidInput
 from understudy.model.costs import EVERYTHING, Costs
 from understudy.model.durations import seconds as seconds
 from understudy.model.entries import Inputs, Operator, Order, OutputMode, Sink, Source, Stream, inputs_of
-from understudy.model.entry_checks import at, bad_name, check_columns, check_entry
+from understudy.model.entry_checks import at, bad_name, check_columns, check_entry, check_key_types
 from understudy.model.names import valid_name
 from understudy.model.place import caller
 from understudy.model.recovery import Recovery
@@ -165,6 +165,7 @@ class Topology:
             for stream in operator.inputs:
                 if stream in schemas:
                     check_columns(operator, stream, schemas[stream].names)
+            check_key_types(operator, schemas)
 
     def in_order(self) -> list[Operator]:
         """The operators, every one after those it reads."""

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from understudy.errors import InvalidInput
-from understudy.model.entry_checks import check_columns
+from understudy.model.entry_checks import check_columns, check_key_types
 from understudy.model.messages import Analysis
 from understudy.model.schema import parse
 from understudy.model.topology import Operator, Topology
@@ -35,6 +35,7 @@ def analyse(spark: SparkSession, topology: Topology) -> dict[str, Analysis]:
         inputs = [schemas[name] for name in operator.inputs]
         for name, schema in zip(operator.inputs, inputs, strict=True):
             check_columns(operator, name, schema.names)
+        check_key_types(operator, schemas)
         frame = _call(spark, operator, inputs)
         plan = _plan(frame)
         _check_supported(spark, operator, plan)
