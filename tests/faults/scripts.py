@@ -36,15 +36,23 @@ def operators(state: RunState) -> list[SliceState]:
     return [one for one in state.slices if one.kind == "operator"]
 
 
-def healthy(nodes: int) -> Condition:
-    """Every operator works, by itself, and is protected as it should be, and there are enough nodes to lose one."""
+def working(nodes: int) -> Condition:
+    """Every operator works, however it is protected at the moment, and there are enough nodes to lose one."""
 
     def check(state: RunState) -> bool:
         ready = [node for node in state.nodes if node.connected and node.ready]
-        well = all(
-            one.state == "running" and one.protection == one.scheme and not one.awake for one in operators(state)
-        )
-        return len(ready) >= nodes and bool(operators(state)) and well
+        return len(ready) >= nodes and bool(operators(state)) and all(o.state == "running" for o in operators(state))
+
+    return check
+
+
+def healthy(nodes: int) -> Condition:
+    """Every operator works, by itself, and is protected as it should be, and there are enough nodes to lose one."""
+
+    works = working(nodes)
+
+    def check(state: RunState) -> bool:
+        return works(state) and all(one.protection == one.scheme and not one.awake for one in operators(state))
 
     return check
 
@@ -68,6 +76,16 @@ def progressed(state: RunState, epochs: int) -> Condition:
     """So many epochs more than now are delivered."""
     goal = state.epoch + epochs
     return lambda later: later.epoch >= goal
+
+
+def after(state: RunState, seconds: float) -> Condition:
+    """So much of the run's time has passed: for what may never happen on a busy machine."""
+    goal = state.elapsed_s + seconds
+    return lambda later: later.elapsed_s >= goal
+
+
+def either(one: Condition, other: Condition) -> Condition:
+    return lambda state: one(state) or other(state)
 
 
 def both(one: Condition, other: Condition) -> Condition:

@@ -1,4 +1,4 @@
-"""The JVM of a node dies, another stops for a while, their Python processes go on: the output is the same."""
+"""The JVM of a node dies, another stops for a while, their Python processes go on: the output is what it should be."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.apps import sums as app
 from tests.faults.scripts import Condition, Driver, Script, both, gone, healthy, progressed
+from tests.oracles import summed
+from tests.oracles.delivered import differences
 from understudy.model.view import RunState
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]
 
-APP = Path(__file__).parents[1] / "apps" / "sums.py"
+APP = Path(app.__file__)
 SETTINGS = {"epoch": "500 ms"}
 
 
@@ -42,15 +45,13 @@ def test_a_jvm_is_killed_and_another_stops(tmp_path: Path) -> None:
         yield progressed(driver.state, 4)
 
     driver = Driver(script)
-    found = run(APP, tmp_path / "hit", nodes=3, drive=driver, settings=SETTINGS, fast=False, backlog=100)
+    found = run(APP, tmp_path, nodes=3, drive=driver, settings=SETTINGS, fast=False, backlog=100)
     assert found.verdict == "exact", found.failure
     assert driver.done
     assert all(fault.detected_after_s is not None for fault in found.faults)
     assert len(found.faults) == 2
-    events = [json.loads(line) for line in (tmp_path / "hit" / "events.jsonl").read_text().splitlines()]
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     lost = [event["text"] for event in events if event["kind"] == "node_lost"]
     assert f"{victims[0]} ended: its JVM was killed by SIGKILL" in lost
     assert any(text.startswith(f"the JVM of {victims[1]} has not moved") for text in lost)
-
-    calm = run(APP, tmp_path / "calm", nodes=1, epochs=found.epochs, settings=SETTINGS)
-    assert found.sinks["out"].digest == calm.sinks["out"].digest
+    assert differences(tmp_path, {"out": summed.sums(app.make, found.epochs, epoch_s=0.5)}) == []
