@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 
 from tests.theatre import TOKEN, Theatre
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-IMAGES = Path(__file__).parents[2] / "docs" / "img"
+PATIENCE_MS = 60_000
+"""Every expectation is waited for; only a busy machine needs as long as this."""
 
 
 def find_browser() -> str:
@@ -27,6 +28,7 @@ def find_browser() -> str:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = find_browser()
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         # Root in a container has no namespace to build a sandbox in.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
@@ -62,6 +64,7 @@ class Watched:
 def watched(browser: Browser, theatre: Theatre) -> Iterator[Watched]:
     """The page as 'understudy run --allow-faults' prints its address, at the size of a laptop's screen."""
     page = browser.new_page(viewport={"width": 1366, "height": 768}, color_scheme="light")
+    page.set_default_timeout(PATIENCE_MS)
     made = Watched(page)
     page.goto(f"{theatre.url}/#token={TOKEN}")
     yield made

@@ -10,8 +10,6 @@ from tests.theatre import Theatre
 
 pytestmark = pytest.mark.browser
 
-SLOW_MS = 20_000
-
 
 def view(page: Page, name: str) -> None:
     page.locator("nav a", has_text=name).click()
@@ -23,7 +21,7 @@ def hosted_by(theatre: Theatre, node: str) -> list[str]:
 
 def all_healthy(page: Page, theatre: Theatre) -> None:
     healthy = page.locator("[data-slice][data-health=healthy]")
-    expect(healthy).to_have_count(len(theatre.cluster.layout.slices), timeout=SLOW_MS)
+    expect(healthy).to_have_count(len(theatre.cluster.layout.slices))
 
 
 def test_the_topology_appears_with_every_slice(watched: Watched, theatre: Theatre) -> None:
@@ -57,7 +55,7 @@ def test_killing_a_node_from_the_page(watched: Watched, theatre: Theatre) -> Non
     page.locator('[data-try="node-2"] [data-verb=kill]').click()
     page.locator("#do-it").click()
     for name in victims:
-        expect(page.locator(f'[data-chip="{name}"]')).to_have_attribute("data-health", "down", timeout=SLOW_MS)
+        expect(page.locator(f'[data-chip="{name}"]')).to_have_attribute("data-health", "down")
     view(page, "Topology")
     down = page.locator(f'[data-slice="{victims[0]}"]')
     expect(down).to_have_attribute("data-health", "down")
@@ -77,7 +75,7 @@ def test_killing_a_node_from_the_page(watched: Watched, theatre: Theatre) -> Non
     page.locator(f'[data-kind=assigned] [data-cause="{number}"]').first.click()
     expect(lost).to_have_class("marked")
     recovered = page.locator("[data-kind=recovered]")
-    expect(recovered).to_have_count(len(victims), timeout=SLOW_MS)
+    expect(recovered).to_have_count(len(victims))
     view(page, "Recovery")
     expect(page.locator("[data-recovery]")).to_have_count(len(victims))
     expect(page.locator("[data-recovery]").first).to_contain_text("kill:node-2")
@@ -122,7 +120,7 @@ def test_a_manager_that_goes_away_is_said_and_waited_for(watched: Watched, theat
     all_healthy(page, theatre)
     theatre.close_pages()
     page.wait_for_selector("#offline")
-    expect(page.locator("#offline")).to_be_hidden(timeout=SLOW_MS)
+    expect(page.locator("#offline")).to_be_hidden()
     all_healthy(page, theatre)
     assert page.evaluate("window.understudy.model.connection") == "open"
 

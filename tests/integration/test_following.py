@@ -56,9 +56,9 @@ class Half:
         lines = [line for number in range(self.inputs) for line in stored.lines(Channel(number, ROWS, Split(), 0))]
         self.gate.announce(epoch, "\n".join(lines))
         with self._arrived:
-            assert self._arrived.wait_for(lambda: epoch in self.batches or self.query.exception(), 60)
+            assert self._arrived.wait_for(lambda: epoch in self.batches or self.query.exception(), 120)
         assert self.query.exception() is None, self.query.exception()
-        assert self.gate.awaitCommitted(epoch, 30_000) == epoch
+        assert self.gate.awaitCommitted(epoch, 120_000) == epoch
         return self.batches[epoch]
 
     def stop(self) -> None:
@@ -67,7 +67,7 @@ class Half:
 
     def counts(self, rows: int) -> bool:
         """Whether the state comes to have so many rows: it is counted some time after it is asked for."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while self.gate.stateRows() != rows and time.monotonic() < deadline:
             time.sleep(0.02)
         return bool(self.gate.stateRows() == rows)
@@ -100,13 +100,13 @@ def test_a_query_that_started_with_nothing_is_moved_when_it_has_come_to_its_gate
     store.ship(committed(primary.directory), 2, 1, Shipped())
     assert not standby.gate.arrived()
     standby.start(kinds.totals.function, kinds.totals.output_mode)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not standby.gate.arrived():
         assert time.monotonic() < deadline
         time.sleep(0.005)
     pulled = store.pull(standby.directory, Shipped(), -1)
     assert pulled is not None
-    assert standby.gate.jump(last_batch(pulled[0]), False, 10_000)
+    assert standby.gate.jump(last_batch(pulled[0]), False, 60_000)
     assert standby.feed(log, 3) == primary.feed(log, 3)
     primary.stop()
     standby.stop()
@@ -142,7 +142,7 @@ def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession,
         work_to(epoch)
         pulled = store.pull(standby.directory, held, epoch - 1)
         assert pulled is not None
-        assert standby.gate.jump(last_batch(pulled[0]), True, 10_000)
+        assert standby.gate.jump(last_batch(pulled[0]), True, 60_000)
         loaded.append(standby.gate.loaded())
     assert all(loaded), loaded
     for epoch in range(21, 27):
@@ -163,7 +163,7 @@ def read_back(log: FileLog, store: Store, primary: Half, standby: Half, known: t
     store.ship(checkpoint, 33, 2, held)
     pulled = store.pull(primary.directory, shipped, 26)
     assert pulled is not None
-    assert primary.gate.jump(last_batch(pulled[0]), True, 10_000)
+    assert primary.gate.jump(last_batch(pulled[0]), True, 60_000)
     for epoch in range(34, 40):
         assert primary.feed(log, epoch) == standby.feed(log, epoch)
     assert not set(primary.batches) & set(range(27, 34)), "none of it was done twice"

@@ -53,7 +53,7 @@ class Bench:
 
     def wait(self, epoch: int) -> list[str]:
         with self._arrived:
-            assert self._arrived.wait_for(lambda: epoch in self.batches or self.query.exception(), 60)
+            assert self._arrived.wait_for(lambda: epoch in self.batches or self.query.exception(), 120)
         assert self.query.exception() is None
         return [row["name"] for row in self.batches[epoch]]
 
@@ -79,7 +79,7 @@ def test_an_epoch_is_a_batch_and_channels_keep_their_order(spark: SparkSession, 
             lines = [line for stored, s in zip(bags, (LEFT, RIGHT), strict=True) for line in stored.lines(channel(s))]
             made.gate.announce(epoch, "\n".join(lines))
         assert [made.wait(epoch) for epoch in range(3)] == [["a", "b", f"c{epoch}"] for epoch in range(3)]
-        assert made.gate.awaitCommitted(2, 30_000) == 2
+        assert made.gate.awaitCommitted(2, 120_000) == 2
 
 
 def test_strict_order_sorts_across_channels_and_keeps_ties(spark: SparkSession, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_flipped_byte_stops_the_query_and_names_the_bag(spark: SparkSession, t
         stored.path.write_bytes(content)
         made.gate.announce(0, "\n".join(stored.lines(channel(LEFT))))
         with pytest.raises(Exception, match="damaged bag"):
-            made.query.awaitTermination(60)
+            made.query.awaitTermination(120)
         assert str(stored.path) in str(made.query.exception())
 
 
@@ -148,7 +148,7 @@ def test_a_query_works_in_the_pool_of_its_role_from_the_next_batch_on(spark: Spa
         for epoch, pool in enumerate(("primaries", "secondaries", "primaries")):
             gate.pool(pool)
             gate.announce(epoch, "\n".join(made.publish(LEFT, epoch, [(1, "a")]).lines(channel(LEFT))))
-            assert gate.awaitCommitted(epoch, 30_000) == epoch
+            assert gate.awaitCommitted(epoch, 120_000) == epoch
         query.stop()
         frames.remove_gate(spark, "pools")
     # The query may have asked for its first epoch before it was told its role.

@@ -107,7 +107,7 @@ def count_until(spark: SparkSession, checkpoint: Path, last: int) -> dict[int, d
 
     writer = rows.groupBy((rows.value % 5).alias("key")).count().writeStream.foreachBatch(sink)
     query = writer.outputMode("update").option("checkpointLocation", str(checkpoint)).start()
-    assert done.wait(120), query.exception()
+    assert done.wait(240), query.exception()
     query.stop()
     return seen
 

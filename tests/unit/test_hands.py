@@ -74,6 +74,6 @@ def test_killing_takes_the_tree_and_the_local_disk(node: tuple[NodeState, psutil
     (tmp_path / "node-1" / "checkpoint").mkdir(parents=True)
     (tmp_path / "node-2").mkdir()
     LocalHands(tmp_path).kill(state)
-    psutil.wait_procs([child], timeout=10)
+    psutil.wait_procs([child], timeout=120)
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
     assert [path.name for path in tmp_path.iterdir()] == ["node-2"]

@@ -191,7 +191,7 @@ def test_a_second_writer_at_any_step_leaves_one_whole_file(tmp_path: Path, step:
 
 def test_writers_in_many_threads_write_each_epoch_once(tmp_path: Path) -> None:
     won: list[int] = []
-    gate = threading.Barrier(4, timeout=10)
+    gate = threading.Barrier(4, timeout=120)
 
     def work() -> None:
         mine = writer(tmp_path)
