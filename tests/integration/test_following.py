@@ -129,7 +129,7 @@ def test_a_standby_follows_and_goes_on_as_the_primary_would(spark: SparkSession,
         assert checkpoint is not None
         assert checkpoint.epoch == epoch
         store.ship(checkpoint, epoch, 1, shipped)
-        store.recycle()
+        store.recycle(released=10**9)
 
     primary.start(operator.function, operator.output_mode)
     work_to(3)

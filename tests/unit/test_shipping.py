@@ -18,6 +18,9 @@ from understudy.stream.shipping import Shipped, Store
 
 Stop = Callable[[Callable[[Disk], object], int], bool]
 
+EVERYTHING = 10**9
+"""All readers have acknowledged all there is."""
+
 
 @pytest.fixture(autouse=True)
 def no_power_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +43,7 @@ class Slice:
     def ship(self, disk: Disk | None = None) -> int:
         checkpoint = self.query.committed()
         copied = self.store(disk).ship(checkpoint, checkpoint.epoch, self.generation, self.shipped).copied
-        self.store(disk).recycle()
+        self.store(disk).recycle(released=EVERYTHING)
         return copied
 
     def advance(self, epochs: int) -> dict[str, bytes]:
@@ -83,7 +86,7 @@ def test_a_restored_checkpoint_is_the_shipped_one_to_the_byte(tmp_path: Path, sl
 
 def test_nothing_shipped_means_start_from_the_beginning(tmp_path: Path, slice_: Slice) -> None:
     assert slice_.restore(tmp_path / "b") is None
-    assert slice_.store().acknowledged() == -1
+    assert slice_.store().acknowledged(EVERYTHING) == -1
     assert committed(tmp_path / "b") is None
 
 
@@ -92,7 +95,29 @@ def test_a_slice_without_state_ships_where_it_is(tmp_path: Path, slice_: Slice) 
         assert slice_.store().ship(None, epoch, 1, Shipped()).copied == 0
     marker = slice_.restore(tmp_path / "b")
     assert marker == Marker(9, 1, ())
-    assert slice_.store().acknowledged() == 4
+    assert slice_.store().acknowledged(EVERYTHING) == 4
+
+
+def test_what_readers_may_still_ask_for_can_be_made_again(tmp_path: Path, slice_: Slice) -> None:
+    """The readers have acknowledged epoch 2 only: every later bag may still have to be made again."""
+    contents = {}
+    for _ in range(9):
+        slice_.query.run(1)
+        contents[slice_.query.epoch] = slice_.query.needed()
+        checkpoint = slice_.query.committed()
+        slice_.store().ship(checkpoint, checkpoint.epoch, 1, slice_.shipped)
+        slice_.store().recycle(released=2)
+    store = slice_.store()
+    assert [marker.epoch for marker in store.markers()] == [8, 7, 3, 2]
+    assert store.acknowledged(released=2) == 2
+    for damaged, state in ((3, 2), (5, 3), (8, 7)):
+        marker = slice_.restore(tmp_path / str(damaged), before=damaged)
+        assert marker is not None
+        assert marker.epoch == state
+        assert {n: everything_in(tmp_path / str(damaged)).get(n) for n in contents[state]} == contents[state]
+    store.recycle(released=7)
+    assert [marker.epoch for marker in store.markers()] == [8, 7]
+    assert store.acknowledged(released=7) == 7
 
 
 def test_only_what_is_new_is_copied(slice_: Slice) -> None:
@@ -133,7 +158,7 @@ def test_interrupted_anywhere_the_old_or_the_new_checkpoint_comes_back(tmp_path:
         assert marker is not None
         seen.add(marker.epoch)
         assert everything_in(place / "b") == contents[marker.epoch]
-        assert slice_.store().acknowledged() in (3, 5)
+        assert slice_.store().acknowledged(EVERYTHING) in (3, 5)
         slice_.ship()
         again = slice_.restore(place / "c")
         assert again is not None
@@ -205,7 +230,7 @@ def test_damage_falls_back_to_the_checkpoint_before(tmp_path: Path, slice_: Slic
     assert marker is not None
     assert marker.epoch == 2
     assert everything_in(tmp_path / "b") == old, "nothing of the damaged checkpoint is left over"
-    assert slice_.store().acknowledged() == 2, "its input from there on is still in the log"
+    assert slice_.store().acknowledged(EVERYTHING) == 2, "its input from there on is still in the log"
 
 
 def damage(path: Path, how: str) -> None:

@@ -115,14 +115,15 @@ class Shipper:
         checkpoint = committed(query.directory) if replica.vertex.stateful else None
         epoch = checkpoint.epoch if checkpoint else epoch
         replica.site.log.settle(replica.slice, epoch)
+        released = replica.site.released(replica.slice)
         if self._store.newest() >= epoch:
             # While two replicas work, the faster one has shipped this already.
-            self._acknowledge_shipped(epoch)
+            self._acknowledge_shipped(epoch, released)
             return
         began = time.monotonic()
         shipment = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
-        self._acknowledge_shipped(epoch)
-        self._store.recycle()
+        self._acknowledge_shipped(epoch, released)
+        self._store.recycle(released)
         replica.update(
             bytes_shipped=replica.status().bytes_shipped + shipment.copied,
             shipped_to=epoch,
@@ -131,9 +132,9 @@ class Shipper:
             ship_s=round(time.monotonic() - began, 4),
         )
 
-    def _acknowledge_shipped(self, epoch: int) -> None:
+    def _acknowledge_shipped(self, epoch: int, released: int) -> None:
         """No more than this replica has done itself: whoever else works may still be reading the rest."""
-        self._acknowledge(min(epoch, self._store.acknowledged()))
+        self._acknowledge(min(epoch, self._store.acknowledged(released)))
 
     def _acknowledge(self, epoch: int) -> None:
         """Not by a secondary: its primary may still be reading what it would give away."""

@@ -4,7 +4,8 @@
     checkpoints/<operator>/<slice>/markers/<epoch>-<generation>.json
 
 A marker lists every file a checkpoint needs. It is written last, so only complete checkpoints have one. The two newest
-are kept, and a slice acknowledges the older: should the newest turn out to be damaged, the other can still replay.
+are kept: should the newest turn out to be damaged, the other can still replay. `control/retention.py` says which older
+one is kept as well, so that bags that still have readers can be made again, and what may be acknowledged.
 
 A marker names files of its own folder only, and only folders older than the two newest markers are ever removed. So
 whatever a zombie ships or recycles, the two newest markers are whole.
@@ -20,6 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from understudy.control import retention
 from understudy.errors import Unavailable
 from understudy.log.disk import Disk, walk
 from understudy.model.names import SliceId
@@ -37,8 +39,6 @@ from understudy.stream.checkpoint import (
     swap,
     wanted,
 )
-
-KEPT = 2
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,9 @@ class Store:
             return None
         return replace(known[2], stored=stored)
 
-    def acknowledged(self) -> int:
-        """The epoch up to which this slice never needs its input again."""
-        kept = self.markers()[:KEPT]
-        return min(marker.epoch for marker in kept) if len(kept) == KEPT else -1
+    def acknowledged(self, released: int) -> int:
+        """The epoch up to which this slice never needs its input again, if all readers acknowledged `released`."""
+        return retention.acknowledgeable([marker.epoch for marker in self.markers()], released)
 
     def newest(self) -> int:
         """The newest epoch whose state was shipped."""
@@ -178,7 +177,7 @@ class Store:
             damage[marker] = f"epoch {marker.epoch}: {reason}"
         read = list(self._read_markers())
         reasons = [*damage.values(), *(f"{path.name} is damaged" for path, marker in read if marker is None)]
-        if reasons and len(read) >= KEPT:
+        if reasons and len(read) >= retention.NEWEST:
             raise Unavailable(
                 f"no shipped checkpoint of {self._slice} can be read",
                 why="; ".join(reasons),
@@ -253,20 +252,21 @@ class Store:
         held.seen = {name: value for name, value in held.seen.items() if name in names}
         return marker, sum(entry.size for entry in new)
 
-    def recycle(self) -> None:
-        """Removes all but the two newest checkpoints: their markers first, then files no kept marker names."""
+    def recycle(self, released: int) -> None:
+        """Removes checkpoints nobody needs: their markers first, then files no kept marker names."""
         markers = self.markers()
-        kept, old = markers[:KEPT], markers[KEPT:]
-        for marker in old:
-            self._marker(marker).unlink(missing_ok=True)
-        if len(kept) < KEPT:
+        kept = retention.kept([marker.epoch for marker in markers], released)
+        for number, marker in enumerate(markers):
+            if number not in kept:
+                self._marker(marker).unlink(missing_ok=True)
+        if len(markers) < retention.NEWEST:
             return
-        needed = {entry.stored for marker in kept for entry in marker.files}
-        for folder in self._folders(below=min(marker.epoch for marker in kept)):
+        needed = {entry.stored for number in kept for entry in markers[number].files}
+        for folder in self._folders(below=markers[retention.NEWEST - 1].epoch):
             _remove_files(folder, keep={self._root / stored for stored in needed})
 
     def _folders(self, below: int) -> Iterator[Path]:
-        """Shipments older than the kept ones; a newer one may still be in the making, without its marker."""
+        """Shipments older than the two newest; a newer one may still be in the making, without its marker."""
         for folder in (self._root / "files").glob("*-*"):
             if int(folder.name.rpartition("-")[2]) < below:
                 yield folder
