@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.builders import word_count, word_count_layout
 from understudy.control.instructions import Assign, Instruction
+from understudy.control.retention import acknowledgeable, kept
 from understudy.control.transitions import next_step
 from understudy.errors import InvalidInput
 from understudy.model.layout import Kind, Layout
@@ -48,11 +49,15 @@ OPERATORS = {name: Analysis(stateful=name == "counts", output="{}") for name in 
 
 @dataclass
 class Bags:
-    """The log and the shipped checkpoints: all that nodes share."""
+    """The log and the shipped checkpoints: all that nodes share. Bags are trimmed and checkpoints recycled as for real,
+    so whoever goes back too far finds its input gone."""
 
+    layout: Layout
     there: dict[SliceId, set[int]] = field(default_factory=dict)
     damaged: set[tuple[SliceId, int]] = field(default_factory=set)
     shipped: dict[SliceId, list[int]] = field(default_factory=dict)
+    """Newest first."""
+    acks: dict[tuple[SliceId, SliceId], int] = field(default_factory=dict)
 
     def has(self, slice_id: SliceId, epoch: int) -> bool:
         return epoch in self.there.get(slice_id, ())
@@ -61,7 +66,62 @@ class Bags:
         return max(self.there.get(slice_id, ()), default=-1)
 
     def first_missing(self, slice_id: SliceId) -> int:
-        return next(n for n in range(10**6) if not self.has(slice_id, n))
+        first = min(self.there.get(slice_id, ()), default=0)
+        return next(n for n in range(first, 10**6) if not self.has(slice_id, n))
+
+    def newest_shipped(self, slice_id: SliceId, before: float = math.inf) -> int:
+        return max((epoch for epoch in self.shipped.get(slice_id, ()) if epoch < before), default=-1)
+
+    def put(self, slice_id: SliceId, epoch: int) -> bool:
+        """False if the bag was there; one that is damaged stays as it is, because only its header is looked at."""
+        first = not self.has(slice_id, epoch)
+        self.there.setdefault(slice_id, set()).add(epoch)
+        return first
+
+    def ship(self, slice_id: SliceId, epoch: int, *, lead: bool) -> None:
+        """Ships, acknowledges and recycles, in this order."""
+        released = self.released(slice_id)
+        if epoch > self.newest_shipped(slice_id):
+            self.shipped[slice_id] = [epoch, *self.shipped.get(slice_id, ())]
+        shipped = self.shipped[slice_id]
+        if lead:
+            self.acknowledge(slice_id, min(epoch, acknowledgeable(shipped, released)))
+        keep = kept(shipped, released)
+        self.shipped[slice_id] = [one for n, one in enumerate(shipped) if n in keep]
+
+    def released(self, slice_id: SliceId) -> int:
+        readers = self.layout.readers(slice_id)
+        return min((self.acks.get((reader, slice_id), -1) for reader in readers), default=-1)
+
+    def acknowledge(self, reader: SliceId, epoch: int) -> None:
+        for channel in self.layout.channels(reader):
+            key = (reader, channel.upstream)
+            self.acks[key] = max(epoch, self.acks.get(key, -1))
+
+    def trim(self, slice_id: SliceId) -> None:
+        newest, released = self.newest(slice_id), self.released(slice_id)
+        there = self.there.get(slice_id, set())
+        self.there[slice_id] = {epoch for epoch in there if epoch > released or epoch == newest}
+        self.damaged = {(one, e) for one, e in self.damaged if self.has(one, e)}
+
+    def gone(self, reader: SliceId, epoch: int) -> bool:
+        """Whether the reader has given this epoch of its input away."""
+        channels = self.layout.channels(reader)
+        return any(
+            self.acks.get((reader, c.upstream), -1) >= epoch and not self.has(c.upstream, epoch) for c in channels
+        )
+
+    def set_aside(self, slice_id: SliceId, first: int, last: int) -> None:
+        """Takes the damaged bags of some epochs away."""
+        away = {(one, epoch) for one, epoch in self.damaged if one == slice_id and first <= epoch <= last}
+        self.there[slice_id] = {e for e in self.there.get(slice_id, set()) if (slice_id, e) not in away}
+        self.damaged -= away
+
+    def damage_of(self, reader: SliceId) -> tuple[tuple[str, int], ...]:
+        """Every damaged bag that a slice may still need."""
+        upstream = {channel.upstream for channel in self.layout.channels(reader)}
+        found = [(e, str(one)) for one, e in self.damaged if one in upstream and e > self.acks.get((reader, one), -1)]
+        return tuple((name, epoch) for epoch, name in sorted(found))
 
 
 @dataclass
@@ -73,6 +133,8 @@ class Hosted:
     spool: set[int] = field(default_factory=set)
     began: float = 0.0
     stood_by: bool = False
+    known: int = -1
+    """The newest epoch that was made before it came: only what is newer shows that the slice is back."""
 
     @property
     def slice(self) -> SliceId:
@@ -142,8 +204,10 @@ class Node:
             case Stop():
                 self._stop(message)
             case Stored():
-                for hosted in self.replicas.values():
-                    hosted.receipts = [r for r in hosted.receipts if r.sink != message.sink or r.epoch > message.epoch]
+                for slice_id, hosted in self.replicas.items():
+                    if slice_id.operator == message.sink:
+                        hosted.receipts = [r for r in hosted.receipts if r.epoch > message.epoch]
+                        self.cluster.bags.acknowledge(slice_id, message.epoch)
 
     def _stop(self, stop: Stop) -> None:
         slice_id = SliceId.parse(stop.slice)
@@ -160,16 +224,14 @@ class Node:
             self._adjust(current, deploy)
             return
         bags, kind = self.cluster.bags, self.cluster.layout[slice_id.operator].kind
-        if deploy.rewind is not None and (slice_id, deploy.rewind) in bags.damaged:
-            bags.there.get(slice_id, set()).discard(deploy.rewind)
-            bags.damaged.discard((slice_id, deploy.rewind))
+        if deploy.rewind is not None:
+            bags.set_aside(slice_id, deploy.rewind, deploy.rewind_to)
         first = deploy.resume_at
         if kind is Kind.SOURCE:
-            first = bags.first_missing(slice_id)
+            first = max(bags.first_missing(slice_id), bags.released(slice_id) + 1)
             first = first if deploy.rewind is None else min(first, deploy.rewind)
         elif kind is Kind.OPERATOR:
-            limit = math.inf if deploy.rewind is None else deploy.rewind
-            first = max((e for e in bags.shipped.get(slice_id, ()) if e < limit), default=-1) + 1
+            first = bags.newest_shipped(slice_id, math.inf if deploy.rewind is None else deploy.rewind) + 1
         status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation)
         self.replicas[slice_id] = Hosted(deploy, first, status)
         self._adjust(self.replicas[slice_id], deploy)
@@ -177,10 +239,16 @@ class Node:
     def _adjust(self, hosted: Hosted, deploy: Deploy) -> None:
         """One switch now, the others one by one while it works."""
         if deploy.lead and not (hosted.began and hosted.deploy.lead):
-            hosted.began = self.cluster.now
+            hosted.began, hosted.known = self.cluster.now, self._known(deploy)
+            hosted.change(steps=Steps())
         hosted.deploy = deploy
         hosted.stood_by |= not deploy.lead
         hosted.change(lead=deploy.lead, asked=deploy.switches, ship_every=deploy.ship_every)
+
+    def _known(self, deploy: Deploy) -> int:
+        slice_id = SliceId.parse(deploy.slice)
+        is_sink = self.cluster.layout[slice_id.operator].kind is Kind.SINK
+        return deploy.resume_at - 1 if is_sink else self.cluster.bags.newest(slice_id)
 
     def _turn(self, hosted: Hosted) -> None:
         step = next_step(hosted.status.switches, hosted.deploy.switches)
@@ -190,56 +258,85 @@ class Node:
             shipped = self.cluster.bags.shipped.get(hosted.slice, ())
             hosted.next = max([hosted.next, *(e + 1 for e in shipped if e >= hosted.next)])
         if step.switch is Switch.SENDS and step.on:
-            self.cluster.bags.there.setdefault(hosted.slice, set()).update(hosted.spool)
+            bags = self.cluster.bags
+            for epoch in sorted(e for e in hosted.spool if e > bags.newest(hosted.slice)):
+                bags.put(hosted.slice, epoch)
             hosted.spool.clear()
         hosted.change(switches=hosted.status.switches.turned(step.switch, step.on), state=State.RUNNING)
 
     def _read_back(self, hosted: Hosted) -> None:
         """Whoever was overtaken takes over the newer state."""
         bags, epoch = self.cluster.bags, hosted.next
-        shipped = max(bags.shipped.get(hosted.slice, ()), default=-1)
+        shipped = bags.newest_shipped(hosted.slice)
         if hosted.deploy.rewind is None and min(shipped, bags.newest(hosted.slice)) > epoch:
             hosted.next = shipped + 1
             hosted.change(epoch=shipped, read_back=hosted.status.read_back + shipped + 1 - epoch)
 
     def _work(self, slice_id: SliceId, hosted: Hosted) -> None:
-        """One epoch, if all its input is there."""
+        """One switch, and when all are turned one epoch, if its input is there."""
         self._turn(hosted)
         if slice_id in self.cluster.broken:
             hosted.change(state=State.FAILED, failure=self.cluster.broken[slice_id])
-            return
-        if not hosted.status.switches.processes:
-            return
-        self._read_back(hosted)
+        elif next_step(hosted.status.switches, hosted.deploy.switches) is None and hosted.status.switches.processes:
+            self._read_back(hosted)
+            if hosted.next < self.goal and self._can_read(slice_id, hosted):
+                self._make(slice_id, hosted)
+
+    def _can_read(self, slice_id: SliceId, hosted: Hosted) -> bool:
         bags, epoch = self.cluster.bags, hosted.next
         upstream = [channel.upstream for channel in self.cluster.layout.channels(slice_id)]
-        if epoch >= self.goal or not all(bags.has(one, epoch) for one in upstream):
-            return
-        for one in upstream:
-            if (one, epoch) in bags.damaged:
-                hosted.change(state=State.FAILED, failure=failure(damaged=(str(one), epoch)))
-                return
+        if bags.gone(slice_id, epoch):
+            self._lost_input(hosted)
+        elif all(bags.has(one, epoch) for one in upstream):
+            if not any((one, epoch) in bags.damaged for one in upstream):
+                return True
+            hosted.change(state=State.FAILED, failure=failure(damaged=bags.damage_of(slice_id)))
+        return False
+
+    def _make(self, slice_id: SliceId, hosted: Hosted) -> None:
+        epoch = hosted.next
         if self.cluster.layout[slice_id.operator].kind is Kind.SINK:
-            fresh = (slice_id.operator, epoch) not in self.cluster.written
-            self.cluster.written.add((slice_id.operator, epoch))
-            sink = slice_id.operator
-            hosted.receipts.append(
-                Receipt(sink=sink, epoch=epoch, rows=1, digest=f"{epoch}", at=self.cluster.now, fresh=fresh)
-            )
+            self._deliver(slice_id.operator, hosted)
         elif not hosted.status.switches.sends:
             hosted.spool.add(epoch)
         else:
-            first = not bags.has(slice_id, epoch)
-            hosted.change(first_bags=hosted.status.first_bags + first)
-            bags.there.setdefault(slice_id, set()).add(epoch)
-            every = SHIP_EVERY if hosted.deploy.lead else hosted.deploy.ship_every
-            if hosted.deploy.ships and epoch % every == every - 1:
-                bags.shipped.setdefault(slice_id, []).append(epoch)
+            self._publish(slice_id, hosted)
         hosted.next += 1
-        hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch), steps=Steps(done=True))
+        steps = Steps(done=hosted.status.steps.done or epoch > hosted.known)
+        hosted.change(state=State.RUNNING, epoch=max(epoch, hosted.status.epoch), steps=steps)
+
+    def _deliver(self, sink: str, hosted: Hosted) -> None:
+        epoch, written = hosted.next, self.cluster.written
+        fresh = (sink, epoch) not in written
+        written.add((sink, epoch))
+        hosted.receipts.append(
+            Receipt(sink=sink, epoch=epoch, rows=1, digest=f"{epoch}", at=self.cluster.now, fresh=fresh)
+        )
+
+    def _publish(self, slice_id: SliceId, hosted: Hosted) -> None:
+        bags, epoch = self.cluster.bags, hosted.next
+        hosted.change(first_bags=hosted.status.first_bags + bags.put(slice_id, epoch))
+        every = SHIP_EVERY if hosted.deploy.lead else hosted.deploy.ship_every
+        if hosted.deploy.ships and epoch % every == every - 1:
+            if self.cluster.layout[slice_id.operator].kind is Kind.OPERATOR:
+                bags.ship(slice_id, epoch, lead=hosted.deploy.lead)
+            bags.trim(slice_id)
+
+    def _lost_input(self, hosted: Hosted) -> None:
+        """What it has given away is in a state that was shipped, or delivered; otherwise it can never go on."""
+        bags = self.cluster.bags
+        shipped = bags.newest_shipped(hosted.slice)
+        if self.cluster.layout[hosted.slice.operator].kind is Kind.SINK:
+            hosted.next = (
+                max(bags.acks[hosted.slice, c.upstream] for c in self.cluster.layout.channels(hosted.slice)) + 1
+            )
+        elif hosted.deploy.rewind is None and shipped >= hosted.next:
+            hosted.next = shipped + 1
+        else:
+            hosted.change(state=State.FAILED, failure=failure(final=True))
 
 
-def failure(*, final: bool = False, damaged: tuple[str, int] | None = None) -> Failure:
+def failure(*, final: bool = False, damaged: tuple[tuple[str, int], ...] = ()) -> Failure:
     return Failure(what="it broke", why="the test wants it", fix="none", final=final, damaged=damaged)
 
 
@@ -250,9 +347,10 @@ class Cluster:
         self.topology: Topology = word_count(recovery=recovery)
         self.layout: Layout = word_count_layout()
         self.store = SqliteStore(Path(":memory:"))
-        run = RunSpec(id="r", app="app.py", nodes=nodes, heartbeat_s=BEAT_S, misses=5, **spec)
+        usual: dict[str, Any] = {"heartbeat_s": BEAT_S, "misses": 5}
+        run = RunSpec(id="r", app="app.py", nodes=nodes, **(usual | spec))
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
-        self.bags = Bags()
+        self.bags = Bags(self.layout)
         self.written: set[tuple[str, int]] = set()
         self.broken: dict[SliceId, Failure] = {}
         self.generations: dict[SliceId, int] = {}
@@ -324,11 +422,16 @@ class Cluster:
         with suppress(InvalidInput):
             self.manager.switch(slice_id, scheme)
 
-    def damage(self, slice_id: SliceId) -> None:
-        """The newest bag goes bad, if there is one."""
-        newest = self.bags.newest(slice_id)
-        if newest >= 0:
-            self.bags.damaged.add((slice_id, newest))
+    def damage(self, slice_id: SliceId, back: int = 0) -> None:
+        """A bag goes bad, so many before the newest, if there is one."""
+        there = sorted(self.bags.there.get(slice_id, ()), reverse=True)
+        if there:
+            self.bags.damaged.add((slice_id, there[min(back, len(there) - 1)]))
+
+    def tear(self) -> int:
+        """A power cut: every bag that is there is torn. Returns how many were."""
+        self.bags.damaged |= {(one, epoch) for one, there in self.bags.there.items() for epoch in there}
+        return len(self.bags.damaged)
 
     # -- time
 

@@ -211,32 +211,72 @@ def test_the_failure_of_an_old_replica_does_not_matter() -> None:
 
 
 def test_a_damaged_bag_is_made_again_by_the_slice_it_came_from() -> None:
-    found = assigns(decide(failing(healthy(), {COUNTS: failure(damaged=("words[0]", 4))}), DETECTOR))
-    assert {s: (a.generation, a.rewind, a.failures) for s, a in found.items()} == {
-        COUNTS: (2, None, 1),
-        WORDS: (2, 4, 0),
+    found = assigns(decide(failing(healthy(), {COUNTS: failure(damaged=(("words[0]", 4),))}), DETECTOR))
+    assert {s: (a.generation, a.rewind, a.failures, a.waits_for) for s, a in found.items()} == {
+        COUNTS: (2, None, 0, (WORDS,)),
+        WORDS: (2, 4, 0, ()),
     }
+
+
+def test_all_damaged_bags_are_made_again_at_once() -> None:
+    torn = failure(damaged=(("words[0]", 4), ("words[1]", 5), ("words[0]", 6), ("words[0]", 7)))
+    found = assigns(decide(failing(healthy(), {COUNTS: torn}), DETECTOR))
+    assert {s: (a.rewind, a.rewind_to) for s, a in found.items()} == {
+        COUNTS: (None, -1),
+        WORDS: (4, 7),
+        SliceId("words", 1): (5, 5),
+    }
+    assert found[COUNTS].waits_for == (WORDS, SliceId("words", 1))
+
+
+def spoilt(base: Snapshot, epoch: int, **changes: Any) -> tuple[Instruction, ...]:
+    tried = tuple(replace(a, **changes) if a.slice == COUNTS else a for a in base.assignments)
+    return decide(
+        failing(replace(base, assignments=tried), {COUNTS: failure(damaged=(("words[0]", epoch),))}), DETECTOR
+    )
+
+
+def test_damage_is_no_failure_of_its_reader() -> None:
+    found = assigns(spoilt(healthy(), 4, failures=MAX_FAILURES))
+    assert found[COUNTS].failures == MAX_FAILURES
+    assert (found[COUNTS].spoilt, found[COUNTS].spoilings) == (("words[0]", 4), 1)
+
+
+def test_only_the_same_bag_damaged_again_and_again_ends_the_run() -> None:
+    before = {"spoilt": ("words[0]", 4), "spoilings": MAX_FAILURES}
+    assert assigns(spoilt(healthy(), 5, **before))[COUNTS].spoilings == 1
+    assert assigns(spoilt(healthy(), 4, **before | {"spoilings": MAX_FAILURES - 1}))[COUNTS].spoilings == MAX_FAILURES
+    assert any(isinstance(i, FailRun) for i in spoilt(healthy(), 4, **before))
+
+
+def test_bags_that_are_being_made_again_are_not_asked_for_twice() -> None:
+    base = healthy()
+    rewound = tuple(replace(a, rewind=2, rewind_to=6) if a.slice == WORDS else a for a in base.assignments)
+    base = replace(base, assignments=rewound)
+    assert WORDS not in assigns(spoilt(base, 4))
+    later = assigns(spoilt(base, 7))[WORDS]
+    assert (later.rewind, later.rewind_to) == (2, 7)
 
 
 @pytest.mark.parametrize("epochs", [(4, 7), (7, 4)])
 def test_of_several_damaged_bags_the_first_counts(epochs: tuple[int, int]) -> None:
-    broken = {s: failure(damaged=("words[0]", e)) for s, e in zip((COUNTS, OTHER), epochs, strict=True)}
+    broken = {s: failure(damaged=(("words[0]", e),)) for s, e in zip((COUNTS, OTHER), epochs, strict=True)}
     found = assigns(decide(failing(healthy(), broken), DETECTOR))
-    assert (found[WORDS].generation, found[WORDS].rewind) == (2, 4)
+    assert (found[WORDS].generation, found[WORDS].rewind, found[WORDS].rewind_to) == (2, 4, 7)
     base = healthy()
-    earlier = tuple(replace(a, rewind=2) if a.slice == WORDS else a for a in base.assignments)
+    earlier = tuple(replace(a, rewind=2, rewind_to=2) if a.slice == WORDS else a for a in base.assignments)
     again = assigns(decide(failing(replace(base, assignments=earlier), broken), DETECTOR))
     assert again[WORDS].rewind == 2, "one that is not made yet is not forgotten"
 
 
 def test_a_slice_that_failed_itself_and_has_to_rewind_does_both() -> None:
-    broken = {COUNTS: failure(damaged=("words[0]", 4)), WORDS: failure()}
+    broken = {COUNTS: failure(damaged=(("words[0]", 4),)), WORDS: failure()}
     found = assigns(decide(failing(healthy(), broken), DETECTOR))
     assert (found[WORDS].generation, found[WORDS].rewind, found[WORDS].failures) == (2, 4, 1)
 
 
 def test_a_slice_whose_node_is_lost_rewinds_on_another() -> None:
-    base = failing(healthy(), {COUNTS: failure(damaged=("words[0]", 4))})
+    base = failing(healthy(), {COUNTS: failure(damaged=(("words[0]", 4),))})
     host = next(a.node for a in base.assignments if a.slice == COUNTS)
     moved = tuple(replace(a, node="gone") if a.slice == WORDS else a for a in base.assignments)
     found = assigns(decide(replace(base, assignments=moved), DETECTOR))
@@ -248,13 +288,14 @@ def test_a_slice_whose_node_is_lost_rewinds_on_another() -> None:
 @pytest.mark.parametrize(("epoch", "ended"), [(3, False), (4, True), (5, True)])
 def test_a_rewind_ends_when_the_bag_is_there_again(epoch: int, ended: bool) -> None:
     base = healthy()
-    rewound = tuple(replace(a, rewind=4) if a.slice == WORDS else a for a in base.assignments)
+    rewound = tuple(replace(a, rewind=3, rewind_to=4) if a.slice == WORDS else a for a in base.assignments)
     nodes = tuple(
         replace(view, replicas=tuple(replica(SliceId.parse(r.slice), epoch=epoch) for r in view.replicas))
         for view in base.nodes
     )
     found = assigns(decide(replace(base, assignments=rewound, nodes=nodes), DETECTOR))
     assert [(a.rewind, a.generation) for a in found.values()] == ([(None, 1)] if ended else [])
+    assert all(a.rewind_to == -1 for a in found.values())
 
 
 def test_a_rewind_moves_along_when_the_node_is_lost() -> None:

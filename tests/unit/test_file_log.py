@@ -140,6 +140,14 @@ def test_a_bag_that_was_made_again_stays(tmp_path: Path, log: FileLog) -> None:
     assert len(list((tmp_path / "damaged").iterdir())) == 1
 
 
+def test_all_damaged_bags_are_found_from_an_epoch_on(tmp_path: Path, log: FileLog) -> None:
+    publish(log, 2, 3, 4, 5, 6)
+    for epoch in (2, 4, 6):
+        damage(tmp_path / f"words/0/{epoch:010d}.bag")
+    assert log.damaged(WORDS, 3) == [4, 6]
+    assert log.damaged(OTHER, 0) == []
+
+
 def test_what_was_set_aside_is_missing_and_can_be_published_again(tmp_path: Path, log: FileLog) -> None:
     publish(log, 3, 4, 5)
     assert log.first_missing(WORDS) == 6

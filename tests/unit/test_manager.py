@@ -244,6 +244,36 @@ def test_a_damaged_bag_is_made_again_even_if_its_finder_dies_unheard(cluster: Cl
     cluster.until(lambda: cluster.delivered > delivered + 10)
 
 
+def test_any_number_of_torn_bags_is_made_again(tmp_path: Path) -> None:
+    """A power cut tears what was written last, and replicas replay it: none of them gets on before all are mended."""
+    cluster = Cluster(tmp_path, epochs=60)
+    cluster.until(lambda: cluster.delivered > 8)
+    for name in list(cluster.nodes):
+        cluster.restart(name)
+    assert cluster.tear() > 20
+    cluster.until(lambda: phase(cluster).over)
+    assert cluster.manager.report().verdict == "exact"
+
+
+@pytest.mark.parametrize("operator", ["lines", "words", "counts"])
+def test_a_bag_older_than_the_two_checkpoints_of_its_slice_is_made_again(tmp_path: Path, operator: str) -> None:
+    """Its reader stands still while its slice ships on; the oldest bag the reader may ask for goes bad meanwhile."""
+    cluster, slice_id = Cluster(tmp_path, nodes=7, epochs=80, misses=100), SliceId(operator, 0)
+    cluster.until(lambda: cluster.delivered > 12 and cluster.settled())
+    reader = cluster.layout.readers(slice_id)[0]
+    host = next(a.node for a in cluster.store.assignments() if a.slice == reader)
+    cluster.nodes[host].frozen = True
+    newest = cluster.bags.newest(slice_id)
+    cluster.until(lambda: cluster.bags.newest(slice_id) >= newest + 12)
+    if operator != "lines":
+        assert cluster.bags.shipped[slice_id][1] > newest + 1, "both of its newest checkpoints are past the damage"
+    cluster.bags.damaged |= {(slice_id, epoch) for epoch in cluster.bags.there[slice_id] if epoch <= newest + 1}
+    cluster.kill(host)
+    cluster.until(lambda: phase(cluster).over)
+    assert cluster.manager.report().verdict == "exact"
+    assert not any(one == slice_id for one, _ in cluster.bags.damaged)
+
+
 # -- receipts, recoveries, costs
 
 

@@ -146,7 +146,7 @@ def failing_primary(base: Snapshot, **kind: Any) -> Snapshot:
 def test_a_slice_that_must_make_a_bag_again_does_so_itself() -> None:
     """The state of its secondary may be past that epoch already; so both start anew, in the right order."""
     base = guarded()
-    reader = failing(base, {SliceId("out", 0): failure(damaged=(str(COUNTS), 4))})
+    reader = failing(base, {SliceId("out", 0): failure(damaged=((str(COUNTS), 4),))})
     again = assigns(decide(reader, DETECTOR))[COUNTS]
     assert (again.node, again.rewind, again.standby) == (host(base, COUNTS), 4, None)
     assert again.generation > 2

@@ -103,8 +103,8 @@ def _run(snapshot: Snapshot, layout: Layout, detector: Detector) -> Iterator[Ins
     if not any(node.connected and node.ready for node in snapshot.nodes):
         # Nobody could carry anything out; failures are still reported when somebody can.
         return
-    rewinds = _rewinds(failed)
-    assigned |= {s: _rewound(assigned[s], epoch) for s, epoch in rewinds.items() if s in assigned}
+    rewinds = _rewinds(failed, assigned)
+    assigned |= {s: _rewound(assigned[s], epochs) for s, epochs in rewinds.items() if s in assigned}
     moved: dict[SliceId, Assign] = {}
     for slice_id, current in assigned.items():
         moved |= _take_over(slice_id, current, nodes, failed.get(slice_id))
@@ -132,7 +132,7 @@ def _take_over(
     reason = f"{current.node} is lost" if gone or failure is None else failure.what
     found = promote(current, reason)
     if failure is not None:
-        found = replace(found, assignment=replace(found.assignment, failures=current.failures + 1))
+        found = replace(found, assignment=_after(found.assignment, failure))
     return {slice_id: found}
 
 
@@ -210,8 +210,7 @@ def _deploy(
     assignments: list[Assignment], nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment], layout: Layout
 ) -> Iterator[DeployReplica]:
     for assignment in assignments:
-        awaited = assigned.get(assignment.waits_for) if assignment.waits_for else None
-        if awaited is not None and awaited.rewind is not None:
+        if any(assigned[one].rewind is not None for one in assignment.waits_for if one in assigned):
             continue
         for name, deploy in deployments(assignment, layout):
             node = nodes.get(name)
@@ -225,15 +224,15 @@ def _deploy(
 
 
 def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Iterator[Assign]:
-    """A damaged bag that was made again needs no rewind; failures before a success no longer count."""
+    """When all damaged bags were made again, no rewind is needed; failures before a success no longer count."""
     for assignment in assignments:
         for replica in nodes[assignment.node].replicas:
             if not _matches(replica, assignment):
                 continue
-            rewind = assignment.rewind if assignment.rewind is not None and replica.epoch < assignment.rewind else None
-            relieved = replace(assignment, rewind=rewind)
+            made = replica.epoch >= assignment.rewind_to
+            relieved = replace(assignment, rewind=None, rewind_to=-1) if made else assignment
             if replica.steps.done:
-                relieved = replace(relieved, failures=0, waits_for=None)
+                relieved = replace(relieved, failures=0, waits_for=(), spoilt=None, spoilings=0)
             if relieved != assignment:
                 yield Assign(relieved, f"{assignment.slice} gets on again")
 
@@ -273,23 +272,42 @@ def _failure(replica: ReplicaStatus) -> Failure | None:
 
 def _fatal(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]) -> FailRun | None:
     for slice_id, failure in failed.items():
-        if failure.final or assigned[slice_id].failures >= MAX_FAILURES:
+        after = _after(assigned[slice_id], failure)
+        if failure.final or max(after.failures, after.spoilings) > MAX_FAILURES:
             return FailRun(failure, f"{slice_id} cannot go on")
     return None
 
 
-def _rewinds(failed: dict[SliceId, Failure]) -> dict[SliceId, int]:
-    """For every slice with damaged bags, the first of them; several readers may have found different ones."""
-    rewinds: dict[SliceId, int] = {}
-    for failure in failed.values():
-        if failure.damaged is not None:
-            slice_id, epoch = SliceId.parse(failure.damaged[0]), failure.damaged[1]
-            rewinds[slice_id] = min(epoch, rewinds.get(slice_id, epoch))
+def _after(assignment: Assignment, failure: Failure) -> Assignment:
+    """What is remembered of a failure. Damaged bags are none: nothing is wrong with who reads them.
+
+    Only if the same bag is found damaged again and again, making it again is of no use.
+    """
+    if not failure.damaged:
+        return replace(assignment, failures=assignment.failures + 1)
+    spoilt = failure.damaged[0]
+    spoilings = assignment.spoilings + 1 if spoilt == assignment.spoilt else 1
+    awaited = tuple(dict.fromkeys(SliceId.parse(name) for name, _ in failure.damaged))
+    return replace(assignment, waits_for=awaited, spoilt=spoilt, spoilings=spoilings)
+
+
+def _rewinds(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]) -> dict[SliceId, list[int]]:
+    """For every slice with damaged bags, their epochs; several readers may have found different ones.
+
+    Not those that the slice is making again already.
+    """
+    rewinds: dict[SliceId, list[int]] = {}
+    for name, epoch in (bag for failure in failed.values() for bag in failure.damaged):
+        slice_id = SliceId.parse(name)
+        current = assigned.get(slice_id)
+        if current is None or current.rewind is None or not current.rewind <= epoch <= current.rewind_to:
+            rewinds.setdefault(slice_id, []).append(epoch)
     return rewinds
 
 
-def _rewound(assignment: Assignment, epoch: int) -> Assignment:
-    return replace(assignment, rewind=epoch if assignment.rewind is None else min(epoch, assignment.rewind))
+def _rewound(assignment: Assignment, epochs: list[int]) -> Assignment:
+    pending = [] if assignment.rewind is None else [assignment.rewind, assignment.rewind_to]
+    return replace(assignment, rewind=min(epochs + pending), rewind_to=max(epochs + pending))
 
 
 def _host(current: Assignment, snapshot: Snapshot, layout: Layout, assigned: dict[SliceId, Assignment]) -> str:
@@ -305,10 +323,12 @@ def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
     """A failed replica is deployed again; a damaged bag is made again by the slice it came from."""
     again = assignment.anew(assignment.node)
     if failure is None:
-        return Assign(again, f"{again.slice} makes its damaged bag of epoch {again.rewind} again")
-    reason = f"{again.slice} failed and is tried again: {failure.what}"
-    awaited = SliceId.parse(failure.damaged[0]) if failure.damaged else None
-    return Assign(replace(again, failures=again.failures + 1, waits_for=awaited), reason)
+        return Assign(
+            again, f"{again.slice} makes its damaged bags from epoch {again.rewind} to {again.rewind_to} again"
+        )
+    if failure.damaged:
+        return Assign(_after(again, failure), f"{again.slice} waits for bags that are made again: {failure.what}")
+    return Assign(_after(again, failure), f"{again.slice} failed and is tried again: {failure.what}")
 
 
 def _matches(replica: ReplicaStatus, assignment: Assignment) -> bool:

@@ -63,7 +63,7 @@ def _settled(snapshot: Snapshot, layout: Layout) -> bool:
 
 
 def _works(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
-    if assignment.rewind is not None or assignment.failures or assignment.waits_for is not None:
+    if assignment.rewind is not None or assignment.failures or assignment.waits_for:
         return False
     node = nodes.get(assignment.node)
     primary = node.hosting(assignment.slice, assignment.generation) if node and node.connected else None

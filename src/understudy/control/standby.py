@@ -50,6 +50,7 @@ def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, D
             slice=name,
             generation=assignment.generation,
             rewind=assignment.rewind,
+            rewind_to=assignment.rewind_to,
             ship_every=_interval(vertex, assignment),
         ),
     )

@@ -142,6 +142,11 @@ class FileLog:
         if readers:
             self._disk.sync_directory(self._directory(slice_id) / "acks")
 
+    def damaged(self, slice_id: SliceId, first: int) -> list[int]:
+        epochs = sorted(epoch for epoch in self._epochs(slice_id) if epoch >= first)
+        # One that is trimmed between two looks is not damaged.
+        return [e for e in epochs if not bag.is_whole(self._bag(slice_id, e)) and self._bag(slice_id, e).exists()]
+
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
         path = self._bag(slice_id, epoch)
         if bag.is_whole(path):

@@ -99,6 +99,10 @@ class Log(Protocol):
         """
         ...
 
+    def damaged(self, slice_id: SliceId, first: int) -> list[int]:
+        """The epochs from `first` on whose bags are there and cannot be read. Reads all of them."""
+        ...
+
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
         """Takes a damaged bag out of the way, so that it can be published again. One that is whole stays: it was made
         again already, and who asks was told so long ago."""

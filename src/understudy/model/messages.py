@@ -19,13 +19,14 @@ class State(StrEnum):
 
 
 class Failure(Frozen):
-    """Why a replica or a check stopped. `final`: trying again cannot help. `damaged`: a bag that must be made again."""
+    """Why a replica or a check stopped. `final`: trying again cannot help. `damaged`: the bags it
+    may still need that must be made again, by slice and epoch."""
 
     what: str
     why: str
     fix: str
     final: bool = False
-    damaged: tuple[str, int] | None = None
+    damaged: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.what}\n  why: {self.why}\n  fix: {self.fix}"
@@ -194,7 +195,8 @@ class Begin(Frozen):
 class Deploy(Frozen):
     """What a replica shall be: started if it is not there, changed if it is. Sent again until its status agrees.
 
-    `rewind`: begin before this epoch, because its bag must be made again. `resume_at`: where a sink goes on.
+    `rewind`: begin before this epoch, because its bag must be made again; damaged bags up to `rewind_to` are taken away
+    first. `resume_at`: where a sink goes on.
     `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that was woken ships as well, so
     that its primary can read back what it missed; only who leads acknowledges.
     """
@@ -205,6 +207,7 @@ class Deploy(Frozen):
     lead: bool = True
     switches: Switches = ALL
     rewind: int | None = None
+    rewind_to: int = -1
     resume_at: int = 0
     ship_every: int = 5
 

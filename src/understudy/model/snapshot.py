@@ -68,9 +68,14 @@ class Assignment:
     node: str
     generation: int
     rewind: int | None = None
+    """The first of its bags that is damaged and has to be made again, and the last one."""
+    rewind_to: int = -1
     failures: int = 0
-    waits_for: SliceId | None = None
-    """A slice that has to make a bag again before this one can read on."""
+    waits_for: tuple[SliceId, ...] = ()
+    """Slices that have to make bags again before this one can read on."""
+    spoilt: tuple[str, int] | None = None
+    """The first damaged bag it reported last, and how often in a row it was this one."""
+    spoilings: int = 0
     scheme: Scheme = Scheme.PASSIVE_REPLICATION
     ship_every: int | None = None
     """Epochs between two shipped checkpoints, where the controller chose; otherwise it follows the scheme."""

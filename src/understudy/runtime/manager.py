@@ -377,7 +377,7 @@ class Manager(Guarding):
         self._assignments[new.slice] = new
         self._store.assign(new)
         self._note_assignment(before, new, instruction.reason)
-        if new.waits_for is None and self._layout is not None:
+        if not new.waits_for and self._layout is not None:
             for node, deploy in deployments(new, self._layout):
                 self._deploy(node, deploy)
 

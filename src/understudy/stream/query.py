@@ -28,7 +28,6 @@ from understudy.stream.following import Following
 from understudy.stream.gated import GatedQuery
 from understudy.stream.replica import InputGone, Stopped
 from understudy.stream.shipper import Shipper
-from understudy.stream.sink import damage
 from understudy.stream.site import Site
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class QueryReplica(Following):
                 raise
             raise self._failed from None
         except InputDamaged as found:
-            self._report_damage(found.error, found.upstream, found.epoch)
+            self.report_damage(found.error, found.upstream, found.epoch)
             raise found.error from None
 
     def _act(self, ask: Deploy) -> None:
@@ -254,15 +253,14 @@ class QueryReplica(Following):
         return sleeps
 
     def _announce(self, query: GatedQuery, epoch: int) -> None:
-        fetched = 0
-        if not self._ask.lead:
-            # Its primary may ship this epoch and give it away at any moment, also while it is being read.
-            try:
-                fetched = self.inputs.fetch(epoch)
-            except InputMissing:
-                return
-        ahead = self.inputs.holds(epoch)
-        found = self.inputs.get(epoch)
+        try:
+            # The primary of a secondary may ship this epoch and give it away at any moment, also while it is read.
+            fetched = 0 if self._ask.lead else self.inputs.fetch(epoch)
+            ahead = self.inputs.holds(epoch)
+            found = self.inputs.get(epoch)
+        except InputMissing:
+            # Trimmed, or damaged and taken away by the slice that makes it again.
+            return
         self.wired()
         self._places = {path: (s, e) for path, (s, e) in self._places.items() if e > epoch - 2 * AHEAD}
         self._places |= {path: (upstream, epoch) for path, upstream in found.places.items()}
@@ -323,9 +321,6 @@ class QueryReplica(Following):
         self._stop.set()
         self.changed()
 
-    def _report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
-        self.update(state=State.FAILED, failure=damage(error, str(upstream), epoch))
-
     def _explain(self, error: BaseException) -> BaseException:
         """Finds in Spark's words the bag that could not be read."""
         match = _DAMAGED.search(str(error))
@@ -333,7 +328,7 @@ class QueryReplica(Following):
         if match is None or place is None:
             return error
         found = DamagedBag(self.site.home / match[1], match[2])
-        self._report_damage(found, *place)
+        self.report_damage(found, *place)
         return found
 
     def status(self) -> ReplicaStatus:

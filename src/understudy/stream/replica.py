@@ -7,12 +7,12 @@ import threading
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from understudy.errors import InvalidInput, Unavailable, UnderstudyError
-from understudy.log.bag import Bag
+from understudy.log.bag import Bag, DamagedBag
 from understudy.log.disk import DiskFull
 from understudy.model.messages import Deploy, Failure, ReplicaStatus, State, Steps
 from understudy.model.names import SliceId
@@ -120,9 +120,19 @@ class Replica(ABC):
             raise Stopped
 
     def set_aside(self) -> None:
-        """Takes the damaged bag away for which this slice was told to rewind; it is made again from here on."""
+        """Takes the damaged bags away for which this slice was told to rewind; they are made again from here on."""
         if self.deploy.rewind is not None:
-            self.site.log.set_aside(self.slice, self.deploy.rewind)
+            for epoch in self.site.log.damaged(self.slice, self.deploy.rewind):
+                # Later ones stay: nobody would go on making them if this replica were lost in between.
+                if epoch <= self.deploy.rewind_to:
+                    self.site.log.set_aside(self.slice, epoch)
+
+    def report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
+        """Reports the bag that could not be read, and every other damaged one this slice may still need."""
+        log, slices = self.site.log, {channel.upstream for channel in self.site.layout.channels(self.slice)}
+        found = {(str(one), e) for one in slices for e in log.damaged(one, log.acknowledged(self.slice, one) + 1)}
+        failure = damage(error, sorted(found | {(str(upstream), epoch)}, key=lambda place: (place[1], place[0])))
+        self.update(state=State.FAILED, failure=failure)
 
     def await_goal(self, epoch: int) -> None:
         """Waits while there is nothing left to do; a later goal, or a stop, ends it."""
@@ -210,6 +220,12 @@ class Replica(ABC):
 
 def _asked(deploy: Deploy) -> dict[str, Any]:
     return {"asked": deploy.switches, "lead": deploy.lead, "ship_every": deploy.ship_every}
+
+
+def damage(error: DamagedBag, found: Sequence[tuple[str, int]]) -> Failure:
+    names = ", ".join(f"epoch {epoch} of {name}" for name, epoch in found)
+    what = f"{len(found)} bags are damaged: {names}" if len(found) > 1 else error.what
+    return Failure(what=what, why=error.why, fix=error.fix, damaged=tuple(found))
 
 
 def full(slice_id: SliceId) -> DiskFull:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 import pyarrow as pa
 
 from understudy.log.bag import DamagedBag
 from understudy.model import hashing
-from understudy.model.messages import Failure, Receipt, State
+from understudy.model.messages import Receipt
 from understudy.model.switches import ALL
 from understudy.sinks.interface import SinkWriter, Written
 from understudy.stream.replica import Replica
@@ -30,22 +29,20 @@ class SinkReplica(Replica):
             self._writer = writer
         self._known = self.deploy.resume_at - 1
         self.update(switches=ALL)
-        for epoch in itertools.count(self.deploy.resume_at):
+        epoch = self.deploy.resume_at
+        while True:
             self.await_goal(epoch)
-            self._await_bags(epoch)
-            self._write(writer, epoch)
-
-    def _await_bags(self, epoch: int) -> None:
-        upstream = [channel.upstream for channel in self.channels]
-        self.site.log.reach(self.slice, epoch - 1)
-        while not self.site.log.await_bags(upstream, epoch, 0.2):
-            self.check_stop()
-            # Again: a replica that was replaced may have said less meanwhile, and whoever writes for us would wait.
+            # Also while it waits: a replica that was replaced may have said less, and whoever writes for us would wait.
             self.site.log.reach(self.slice, epoch - 1)
-        self.wired()
+            found = self._read(epoch)
+            if found is not None:
+                self._write(writer, epoch, *found)
+                epoch += 1
+            else:
+                self.check_stop()
+                epoch = max(epoch, self._delivered() + 1)
 
-    def _write(self, writer: SinkWriter, epoch: int) -> None:
-        rows, lost = self._read(epoch)
+    def _write(self, writer: SinkWriter, epoch: int, rows: pa.Table, lost: tuple[str, ...]) -> None:
         written = writer.write(epoch, rows)
         receipt = Receipt(
             sink=self.slice.operator,
@@ -61,21 +58,30 @@ class SinkReplica(Replica):
         self.update(epoch=epoch, rows_in=self._status.rows_in + rows.num_rows)
         self.progressed(epoch)
 
-    def _read(self, epoch: int) -> tuple[pa.Table, tuple[str, ...]]:
-        """The rows of an epoch, and the slices that left a gap in it."""
+    def _read(self, epoch: int) -> tuple[pa.Table, tuple[str, ...]] | None:
+        """The rows of an epoch, and the slices that left a gap in it; None while they are not all there."""
+        if not self.site.log.await_bags([channel.upstream for channel in self.channels], epoch, 0.2):
+            return None
+        self.wired()
         tables: list[pa.Table] = []
         lost: set[str] = set()
         for channel in self.channels:
             try:
                 stored = self.site.log.fetch(channel.upstream, epoch)
                 if stored is None:
-                    raise RuntimeError(f"{channel.upstream} lost its bag of epoch {epoch}")
+                    # Damaged, found by another reader, and taken away by the slice that makes it again.
+                    return None
                 tables.append(stored.rows(channel, self.schema))
                 lost.update(stored.header.lost)
             except DamagedBag as error:
-                self.update(state=State.FAILED, failure=damage(error, str(channel.upstream), epoch))
+                self.report_damage(error, channel.upstream, epoch)
                 raise
         return pa.concat_tables(tables), tuple(sorted(lost))
+
+    def _delivered(self) -> int:
+        """The newest epoch that is known to be delivered. A predecessor that was given up may have gone on, and bags
+        it has acknowledged may be gone; it acknowledges only what the manager has stored."""
+        return max((self.site.log.acknowledged(self.slice, one.upstream) for one in self.channels), default=-1)
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Those the manager has not confirmed yet."""
@@ -89,7 +95,3 @@ class SinkReplica(Replica):
     def release(self) -> None:
         if self._writer is not None:
             self._writer.close()
-
-
-def damage(error: DamagedBag, slice_name: str, epoch: int) -> Failure:
-    return Failure(what=error.what, why=error.why, fix=error.fix, damaged=(slice_name, epoch))

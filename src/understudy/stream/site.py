@@ -92,9 +92,7 @@ class Site:
 
     def released(self, slice_id: SliceId) -> int:
         """The newest epoch of a slice that all its readers have acknowledged, -1 if there is none."""
-        readers = self.layout.readers(slice_id)
-        newest = self.log.newest(slice_id)
-        return min((self.log.acknowledged(reader, slice_id) for reader in readers), default=newest)
+        return self.log.floor(slice_id, self.layout.readers(slice_id))
 
     def room(self, slice_id: SliceId, epoch: int) -> bool:
         """Whether this slice may work on an epoch: nobody runs too far ahead of those who read from it."""
