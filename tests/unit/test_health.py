@@ -8,7 +8,7 @@ import pytest
 from tests.builders import word_count, word_count_layout
 
 from understudy.control.graph import plan_of
-from understudy.control.health import judge
+from understudy.control.health import judge, may_lag
 from understudy.control.recoveries import past_recoveries
 from understudy.control.sampling import Counters, cores, rows_per_s
 from understudy.control.spending import cost_lines
@@ -52,6 +52,10 @@ def replica(state: State = State.RUNNING, generation: int = 1, done: bool = Fals
         (entry(state="tentative"), replica(), node(), True, Health.TENTATIVE),
         (entry(scheme="", protection=""), replica(), node(), True, Health.HEALTHY),
         (entry(awake=True, secondary="node-2"), replica(), node(connected=False), True, Health.DEGRADED),
+        (entry(lag=24, may_lag=10), replica(), node(), True, Health.DEGRADED),
+        (entry(lag=10, may_lag=10), replica(), node(), True, Health.HEALTHY),
+        (entry(lag=24), replica(), node(), True, Health.HEALTHY),
+        (entry(lag=24, may_lag=10), replica(State.STARTING, 2), node(), True, Health.DOWN),
     ],
 )
 def test_the_worst_that_is_true_decides(
@@ -60,6 +64,21 @@ def test_the_worst_that_is_true_decides(
     health, why = judge(slice_, found, host, worked)
     assert health is expected
     assert why
+
+
+@pytest.mark.parametrize(
+    ("objective_s", "epoch_s", "backlog", "epochs"),
+    [
+        (None, 1.0, 100, 10),
+        (None, 0.1, 100, 30),
+        (None, 1.0, 8, 5),
+        (7.0, 1.0, 100, 7),
+        (2.0, 1.0, 100, 5),
+        (60.0, 1, 100, 10),
+    ],
+)
+def test_how_far_a_slice_may_be_behind(objective_s: float | None, epoch_s: float, backlog: int, epochs: int) -> None:
+    assert may_lag(objective_s, epoch_s, backlog) == epochs
 
 
 def test_the_plan_before_and_after_spark_was_asked() -> None:

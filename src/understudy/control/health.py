@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from understudy.control.detector import stalls
@@ -13,6 +14,19 @@ from understudy.model.switches import rank
 from understudy.model.view import NodeState, RunState, SliceState
 
 JVM_SILENT_S = 1.0
+LATE_S = 3.0
+"""With short epochs: what the hops of a long chain take together is no lag."""
+FEW = 5
+"""Epochs nobody counts, however short the objective."""
+
+
+def may_lag(objective_s: float | None, epoch_s: float, backlog: int) -> int:
+    """How many epochs a slice may be behind the newest of the run: a tenth of what slices may run apart at most.
+
+    A slice with an objective must be back within that time after a failure, so it may not be later than that without.
+    """
+    most = max(FEW, backlog // 10, math.ceil(LATE_S / epoch_s))
+    return most if objective_s is None else min(most, max(FEW, math.ceil(objective_s / epoch_s)))
 
 
 def looks(state: RunState, slices: Sequence[SliceState], worked: Collection[str]) -> tuple[SliceLook, ...]:
@@ -69,6 +83,8 @@ def _judge_running(entry: SliceState, replica: ReplicaStatus) -> tuple[Health, s
     if replica.ship_failures:
         times = f"{replica.ship_failures} times in a row" if replica.ship_failures > 1 else "once"
         return Health.DEGRADED, f"works, but its checkpoint could not be shipped, {times}: {replica.ship_error}"
+    if entry.late:
+        return Health.DEGRADED, f"works on {entry.primary}, but is {entry.lag} epochs behind the newest"
     if _rank(entry.protection) < _rank(entry.scheme):
         return Health.DEGRADED, f"works, but has {entry.protection} where {entry.scheme} is wanted"
     return Health.HEALTHY, f"works on {entry.primary}"

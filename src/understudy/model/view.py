@@ -44,12 +44,18 @@ class SliceState(Frozen):
     """The secondary stands in for a primary that is silent or slow."""
     epoch: int = -1
     lag: int = 0
+    may_lag: int | None = None
+    """So many epochs it may be behind before that counts; None: any number, because the run has no clock."""
     state: str = "starting"
     objective_s: float | None = None
     predicted_s: dict[str, float | None] = Field(default_factory=dict)
     """How long each scheme would take to bring the slice back; None where too little is known."""
     reason: str | None = None
     """What the controller said last."""
+
+    @property
+    def late(self) -> bool:
+        return self.may_lag is not None and self.lag > self.may_lag
 
 
 class RunState(Frozen):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.control.graph import plan_of
+from understudy.control.health import may_lag
 from understudy.control.report import (
     CostReport,
     Report,
@@ -169,12 +170,14 @@ class Watched(ABC):
         if self._layout is None:
             return ()
         views = self._views()
+        backlog, epoch_s = self.run.backlog, self._topology.epoch_s
         newest = max((r.epoch for view in views.values() for r in view.replicas), default=-1)
         found = []
         for assignment in self._assignments.values():
             view = views.get(assignment.node)
             own = view.hosting(assignment.slice, assignment.generation) if view else None
             decision = self._steering.decisions.get(str(assignment.slice))
+            objective_s = self._layout[assignment.slice.operator].recovery.objective_s
             found.append(
                 SliceState(
                     slice=str(assignment.slice),
@@ -186,7 +189,8 @@ class Watched(ABC):
                     awake=assignment.awake,
                     epoch=own.epoch if own else -1,
                     lag=newest - own.epoch if own else newest + 1,
-                    objective_s=self._layout[assignment.slice.operator].recovery.objective_s,
+                    may_lag=None if self.run.fast else may_lag(objective_s, epoch_s, backlog),
+                    objective_s=objective_s,
                     predicted_s=self._predicted(assignment),
                     reason=decision.sentence if decision else None,
                     state=_words(own) if own else "starting" if view else "lost",

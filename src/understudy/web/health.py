@@ -26,13 +26,19 @@ UNAVAILABLE = 503
 
 
 def unready(view: View) -> list[str]:
-    """Why data does not flow. Provisional output and missing protection are no reason: epochs still arrive."""
+    """Why data does not flow in time. Provisional output and missing protection are no reason: epochs still arrive."""
     if view.phase is not Phase.RUNNING:
         return [f"the run is {view.phase}"]
     if not view.slices:
         return ["no slice is placed yet"]
     stopped = (Health.DOWN, Health.STARTING)
-    return [f"{entry.slice}: {entry.why}" for entry in view.slices if entry.health in stopped]
+    down = [f"{entry.slice}: {entry.why}" for entry in view.slices if entry.health in stopped]
+    late = [
+        f"{entry.slice}: is {entry.lag} epochs behind the newest, and {entry.may_lag} are allowed"
+        for entry in view.slices
+        if entry.late and entry.health not in stopped
+    ]
+    return down + late
 
 
 def health_router(hub: Hub, pulse: Pulse) -> APIRouter:
@@ -46,7 +52,7 @@ def health_router(hub: Hub, pulse: Pulse) -> APIRouter:
 
     @router.get("/ready", responses={UNAVAILABLE: {"model": Ready}})
     async def ready(response: Response) -> Ready:
-        """200 while every slice works, 503 with the reasons otherwise."""
+        """200 while every slice works and keeps up, 503 with the reasons otherwise."""
         reasons = unready(hub.view())
         response.status_code = UNAVAILABLE if reasons else 200
         return Ready(ready=not reasons, reasons=reasons)
