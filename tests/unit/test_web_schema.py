@@ -13,6 +13,8 @@ from tests.theatre import TOKEN, StageHands, end_recoveries
 
 from understudy.web.api import make_app
 
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
@@ -24,7 +26,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     cluster.until(cluster.settled)
     end_recoveries(cluster)
     cluster.steps(1.0)
-    return schemathesis.openapi.from_asgi("/openapi.json", make_app(cluster.manager, TOKEN, StageHands(cluster)))
+    app = make_app(cluster.manager, TOKEN, StageHands(cluster))
+    return schemathesis.openapi.from_asgi("/openapi.json", app, headers=BEARER)
 
 
 def test_answers_match_the_schema(api: Any) -> None:
@@ -37,7 +40,7 @@ def test_answers_match_the_schema(api: Any) -> None:
         @settings(max_examples=15, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy())
         def ask(case: Any) -> None:
-            case.call_and_validate(headers={"Authorization": f"Bearer {TOKEN}"})
+            case.call_and_validate(headers=BEARER)
 
         ask()
     assert {"GET /api/v1/view", "GET /api/v1/plan", "GET /api/v1/events", "GET /api/v1/recoveries"} <= set(asked)

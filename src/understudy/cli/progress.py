@@ -41,7 +41,7 @@ class Progress:
             self._live.stop()
 
     def show_page(self, url: str, token: str | None) -> None:
-        """Where to look; with the token behind '#', which browsers keep to themselves, if faults are allowed."""
+        """Where to look; with the token behind '#', which browsers keep to themselves, if it is needed."""
         text = f"dashboard: {url}/" + (f"#token={token}" if token else "")
         self._console.print(text, highlight=False, soft_wrap=True)
 

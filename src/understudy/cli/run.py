@@ -54,6 +54,12 @@ def run(
         bool,
         typer.Option("--allow-faults/--no-allow-faults", help="Let 'understudy kill' and the dashboard cause faults."),
     ] = False,
+    token_to_read: Annotated[
+        bool,
+        typer.Option(
+            "--token-to-read/--no-token-to-read", help="Ask for the token even to read from this machine: for proxies."
+        ),
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
     scheme: Annotated[str | None, typer.Option(help="Protect every operator by this scheme.")] = None,
     reaction: Annotated[
@@ -79,6 +85,7 @@ def run(
     options: dict[str, Any] = {"app": str(app.resolve()), "set_": settings(set_), "nodes": nodes, "master": master}
     options |= {"epochs": epochs, "for_": None if for_ is None else seconds(for_), "fast": fast, "replace": replace}
     options |= {"profile": profile, "domains": domains, "allow_faults": allow_faults, "port": port}
+    options |= {"token_to_read": token_to_read}
     options |= {"reaction": None if reaction is None else member(Reaction, reaction, "reaction")}
     options |= {"heartbeat": _heartbeat(heartbeat), "misses": misses, "wake_misses": wake_misses}
     options |= {"detector": member(Detectors, detector, "detector")}
@@ -103,7 +110,7 @@ def run(
     with lock, Launcher(place, spec, spec.port, faults) as launcher, Progress(console, place.path) as progress:
         launcher.watch, launcher.tell = progress.show, progress.tell
         _listen(launcher)
-        progress.show_page(launcher.url, place.token() if spec.allow_faults else None)
+        progress.show_page(launcher.url, place.token() if spec.allow_faults or spec.token_to_read else None)
         try:
             result = launcher.run()
         except KeyboardInterrupt:

@@ -75,6 +75,8 @@ class RunSpec(Frozen):
     """Nodes are spread over so many failure domains; 0 means that each stands alone."""
     allow_faults: bool = False
     """Nodes may be killed and frozen through the manager's port."""
+    token_to_read: bool = False
+    """Reading through the manager's port needs the token too, also from this machine."""
 
     def resumed(self, given: Mapping[str, Any]) -> RunSpec:
         """The options with which a stored run goes on: those given anew replace the stored ones, all others hold.

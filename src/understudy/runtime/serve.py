@@ -27,7 +27,9 @@ def main() -> None:
     home = Home(arguments.home)
     spec = home.stored()
     manager = Manager(home.path, load(Path(spec.app), spec.settings), SqliteStore(home.database))
-    uvicorn.run(make_app(manager, home.token()), host=arguments.host, port=arguments.port, log_level="warning")
+    app = make_app(manager, home.token())
+    # proxy_headers off: a caller's address is the one it connects from, whatever it says of itself.
+    uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning", proxy_headers=False)
 
 
 if __name__ == "__main__":

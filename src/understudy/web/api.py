@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -24,12 +23,13 @@ from understudy.model.recovery import Scheme, member
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
 from understudy.runtime.manager import TICK_S, Manager
-from understudy.web.access import commanding, reading
+from understudy.web.access import Access
 from understudy.web.commands import Hands, LocalHands, NodeCommands, node_router
 from understudy.web.health import health_router
 from understudy.web.hub import Hub
 from understudy.web.metrics import register
 from understudy.web.pulse import Pulse
+from understudy.web.reports import Reports
 from understudy.web.views import add_views
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ class Switch(BaseModel):
 
 
 def make_app(manager: Manager, token: str, hands: Hands | None = None) -> FastAPI:
+    access = Access(token, open_here=not manager.run.token_to_read)
     registry = CollectorRegistry()
     pulse = Pulse(registry)
     hub = Hub(manager, registry)
@@ -70,24 +71,26 @@ def make_app(manager: Manager, token: str, hands: Hands | None = None) -> FastAP
         for loop in loops:
             loop.cancel()
 
-    app = FastAPI(title="understudy", version="1", lifespan=lifespan)
+    # The pages that come with FastAPI load scripts from elsewhere; ours are in `views`.
+    app = FastAPI(title="understudy", version="1", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.hub = hub
-    app.include_router(_questions(manager), dependencies=[Depends(reading(token))], responses=UNAUTHORISED)
-    app.include_router(_commands(manager, token))
-    app.include_router(node_router(faults, token))
-    app.include_router(health_router(hub, pulse))
-    add_views(app, hub, registry, token)
+    app.include_router(_questions(manager), dependencies=[Depends(access.read)], responses=UNAUTHORISED)
+    app.include_router(_commands(manager, access))
+    app.include_router(node_router(faults, access))
+    app.include_router(health_router(hub, pulse, access))
+    add_views(app, hub, registry, access)
 
     @app.websocket("/nodes")
     async def nodes(socket: WebSocket) -> None:
         await socket.accept()
-        await _serve_node(manager, socket, token)
+        await _serve_node(manager, socket, access)
 
     return app
 
 
 def _questions(manager: Manager) -> APIRouter:
     router = APIRouter()
+    reports = Reports(manager)
 
     @router.get("/api/v1/state")
     async def state() -> RunState:
@@ -99,7 +102,8 @@ def _questions(manager: Manager) -> APIRouter:
 
     @router.get("/api/v1/report")
     async def report() -> Report:
-        return manager.report()
+        """How the run went so far; at most half a second old."""
+        return reports.report()
 
     @router.get("/api/v1/plan")
     async def plan() -> Plan:
@@ -108,8 +112,8 @@ def _questions(manager: Manager) -> APIRouter:
     return router
 
 
-def _commands(manager: Manager, token: str) -> APIRouter:
-    router = APIRouter(dependencies=[Depends(commanding(token))], responses=UNAUTHORISED)
+def _commands(manager: Manager, access: Access) -> APIRouter:
+    router = APIRouter(dependencies=[Depends(access.command)], responses=UNAUTHORISED)
 
     @router.post("/api/v1/faults")
     async def fault(note: FaultNote) -> dict[str, int]:
@@ -156,12 +160,16 @@ async def _tick_forever(manager: Manager, pulse: Pulse) -> None:
         await asyncio.sleep(TICK_S)
 
 
-async def _serve_node(manager: Manager, socket: WebSocket, token: str) -> None:
+async def _serve_node(manager: Manager, socket: WebSocket, access: Access) -> None:
     try:
         hello = from_node.validate_json(await socket.receive_text())
-    except (ValidationError, WebSocketDisconnect):
+    except WebSocketDisconnect:
         return
-    if not isinstance(hello, Hello) or not secrets.compare_digest(hello.token, token):
+    except ValidationError as error:
+        logger.warning("a node was refused: %s", error)
+        await socket.close(_POLICY_VIOLATION, "this is no introduction of a node")
+        return
+    if not isinstance(hello, Hello) or not access.knows(hello.token):
         await socket.close(_POLICY_VIOLATION, "wrong token")
         return
     outbox: asyncio.Queue[Frozen] = asyncio.Queue()

@@ -15,7 +15,7 @@ from understudy.errors import InvalidInput
 from understudy.model.view import NodeState
 from understudy.runtime.processes import is_connected_to, signal_jvm, signal_tree
 from understudy.runtime.watched import Watched
-from understudy.web.access import commanding
+from understudy.web.access import Access
 
 LONGEST_FREEZE_S = 600.0
 
@@ -146,9 +146,9 @@ class NodeCommands:
         return f"{self._manager.state().elapsed_s:.1f}s"
 
 
-def node_router(commands: NodeCommands, token: str) -> APIRouter:
+def node_router(commands: NodeCommands, access: Access) -> APIRouter:
     router = APIRouter(
-        prefix="/api/v1/nodes", tags=["faults"], dependencies=[Depends(commanding(token))], responses=REFUSED
+        prefix="/api/v1/nodes", tags=["faults"], dependencies=[Depends(access.command)], responses=REFUSED
     )
 
     @router.post("/{node}/kill")

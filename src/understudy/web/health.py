@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import BaseModel
 
 from understudy.model.page import Health, View
 from understudy.model.snapshot import Phase
+from understudy.web.access import Access
 from understudy.web.hub import Hub
 from understudy.web.pulse import Pulse
 
@@ -41,7 +42,7 @@ def unready(view: View) -> list[str]:
     return down + late
 
 
-def health_router(hub: Hub, pulse: Pulse) -> APIRouter:
+def health_router(hub: Hub, pulse: Pulse, access: Access) -> APIRouter:
     router = APIRouter(prefix="/health", tags=["health"])
 
     @router.get("/live", responses={UNAVAILABLE: {"model": Live}})
@@ -50,7 +51,11 @@ def health_router(hub: Hub, pulse: Pulse) -> APIRouter:
         response.status_code = 200 if pulse.beating else UNAVAILABLE
         return Live(live=pulse.beating)
 
-    @router.get("/ready", responses={UNAVAILABLE: {"model": Ready}})
+    @router.get(
+        "/ready",
+        dependencies=[Depends(access.read)],
+        responses={UNAVAILABLE: {"model": Ready}, 401: {"description": "not from this machine, and no token"}},
+    )
     async def ready(response: Response) -> Ready:
         """200 while every slice works and keeps up, 503 with the reasons otherwise."""
         reasons = unready(hub.view())

@@ -8,12 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from fastapi import APIRouter, Depends, FastAPI, Response, WebSocket, WebSocketDisconnect
-from fastapi.responses import FileResponse, PlainTextResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from understudy.model.page import PastRecovery, View
-from understudy.web.access import has_token, is_local, reading
+from understudy.web.access import Access
+from understudy.web.docs_page import POLICY, docs_page
 from understudy.web.hub import Hub
 
 PAGE = Path(__file__).parent / "page"
@@ -24,8 +25,9 @@ _TRY_AGAIN_LATER = 1013
 _POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'none'"
 
 
-def add_views(app: FastAPI, hub: Hub, registry: CollectorRegistry, token: str) -> None:
-    app.include_router(_shared(hub, registry), dependencies=[Depends(reading(token))])
+def add_views(app: FastAPI, hub: Hub, registry: CollectorRegistry, access: Access) -> None:
+    app.include_router(_shared(hub, registry), dependencies=[Depends(access.read)])
+    app.include_router(_described(app), dependencies=[Depends(access.read)])
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
@@ -36,7 +38,7 @@ def add_views(app: FastAPI, hub: Hub, registry: CollectorRegistry, token: str) -
     @app.websocket("/api/v1/live")
     async def live(socket: WebSocket) -> None:
         await socket.accept()
-        if not await _may_read(socket, token):
+        if not await _may_read(socket, access):
             await socket.close(_POLICY_VIOLATION, "this needs the token")
             return
         await _feed(socket, hub)
@@ -63,15 +65,29 @@ def _shared(hub: Hub, registry: CollectorRegistry) -> APIRouter:
     return router
 
 
-async def _may_read(socket: WebSocket, token: str) -> bool:
+def _described(app: FastAPI) -> APIRouter:
+    """The schema of the API, for programs and for people."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/openapi.json")
+    async def schema() -> JSONResponse:
+        return JSONResponse(app.openapi())
+
+    @router.get("/docs")
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(docs_page(app.openapi()), headers={"Content-Security-Policy": POLICY})
+
+    return router
+
+
+async def _may_read(socket: WebSocket, access: Access) -> bool:
     """A browser cannot send a header with a WebSocket, so its first word is the token, or nothing on this machine."""
     try:
         word = json.loads(await asyncio.wait_for(socket.receive_text(), FIRST_WORD_S))
     except (TimeoutError, ValueError, KeyError, WebSocketDisconnect):
         return False
     given = word.get("token") if isinstance(word, dict) else None
-    client = socket.client.host if socket.client else ""
-    return is_local(client, socket.headers) or has_token({"authorization": f"Bearer {given}"}, token)
+    return access.is_open_to(socket) or access.knows(str(given))
 
 
 async def _feed(socket: WebSocket, hub: Hub) -> None:
