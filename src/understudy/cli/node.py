@@ -27,10 +27,18 @@ def node(
     import logging
 
     from understudy.model.messages import Hello
+    from understudy.model.names import node_name, valid_node_name
     from understudy.runtime.client import Client
     from understudy.runtime.node import configure_logging, serve
     from understudy.runtime.processes import fix_hashing
 
+    called = name or node_name(socket.gethostname(), os.getpid())
+    if not valid_node_name(called):
+        raise InvalidInput(
+            f"--name {called}",
+            why="a node's name becomes a directory",
+            fix="use small letters, digits and hyphens, like node-1",
+        )
     token = token_file.read_text() if token_file and token_file.exists() else os.environ.get("UNDERSTUDY_TOKEN", "")
     if not token:
         raise InvalidInput(
@@ -48,5 +56,5 @@ def node(
     configure_logging()
     logging.getLogger(__name__).info("joining %s", join)
     url = join.replace("http", "ws", 1).rstrip("/") + "/nodes"
-    hello = Hello(node=name or f"{socket.gethostname()}-{os.getpid()}", token=token, pid=os.getpid(), domain=domain)
+    hello = Hello(node=called, token=token, pid=os.getpid(), domain=domain)
     serve(url, hello, master)

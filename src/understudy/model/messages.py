@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from understudy.model.names import NodeName
 from understudy.model.run import Frozen, Rhythm, RunSpec
 from understudy.model.spans import Span
 from understudy.model.switches import ALL, OFF, Switches
@@ -138,7 +139,7 @@ class Analysis(Frozen):
 
 class Hello(Frozen):
     kind: Literal["hello"] = "hello"
-    node: str
+    node: NodeName
     token: str
     pid: int
     domain: str = ""

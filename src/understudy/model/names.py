@@ -1,9 +1,12 @@
-"""How slices are called."""
+"""How slices and nodes are called."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import StringConstraints
 
 from understudy.errors import InvalidInput
 
@@ -36,3 +39,22 @@ class SliceId:
 def valid_name(name: str) -> bool:
     """Names become directories, metrics and command-line words, so they stay simple."""
     return _NAME.fullmatch(name) is not None
+
+
+NODE_PATTERN = r"[a-z0-9][a-z0-9-]{0,62}"
+NodeName = Annotated[str, StringConstraints(pattern=rf"^{NODE_PATTERN}$")]
+"""A node's name becomes a directory, a label of metrics and a word of the command line."""
+
+_NODE = re.compile(NODE_PATTERN)
+LONGEST_NODE = 63
+
+
+def valid_node_name(name: str) -> bool:
+    return _NODE.fullmatch(name) is not None
+
+
+def node_name(host: str, pid: int) -> str:
+    """The default name of a node that was started by hand: its host and its process, in the letters of a name."""
+    end = f"-{pid}"
+    simple = re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-")[: LONGEST_NODE - len(end)].rstrip("-")
+    return (simple or "node") + end

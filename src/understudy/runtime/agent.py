@@ -155,7 +155,7 @@ class Agent:
         self._welcome = welcome
         run = welcome.run
         self._topology = load(Path(run.app), run.settings)
-        local = Home(Path(welcome.home)).nodes / self.name
+        local = Home(Path(welcome.home)).node(self.name)
         frames.share_code(Path(run.app), self._topology)
         spark = session.start(self.name, self._master, PROFILES[run.profile], local)
         frames.start_meter(spark)
@@ -199,7 +199,7 @@ class Agent:
         schemas = {source.name: source.source.schema for source in self._topology.sources}
         self._site = Site(
             home=home.path,
-            local=home.nodes / self.name,
+            local=home.node(self.name),
             run=self._welcome.run.id,
             spark=self._spark,
             log=FileLog(home.log, disk),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from understudy.errors import InvalidInput
+from understudy.model.names import NODE_PATTERN, valid_node_name
 from understudy.model.run import RunSpec
 from understudy.store.sqlite import SqliteStore
 
@@ -37,6 +38,10 @@ class Home:
     @property
     def nodes(self) -> Path:
         return self.path / "nodes"
+
+    def node(self, name: str) -> Path:
+        """The local directory of a node."""
+        return node_directory(self.nodes, name)
 
     def exists(self) -> bool:
         """Whether a run was recorded here. A directory that was only prepared, or lost its power before, holds none."""
@@ -98,3 +103,14 @@ class Home:
                 fix="wait for it, stop it, or give another --home",
             ) from None
         return file
+
+
+def node_directory(nodes: Path, name: str) -> Path:
+    """The directory of one node below `nodes`; raises for a name that could lead anywhere else."""
+    if not valid_node_name(name):
+        raise InvalidInput(
+            f"{name!r} is not the name of a node",
+            why=f"a name becomes a directory, so it matches {NODE_PATTERN}",
+            fix="use small letters, digits and hyphens, like node-1",
+        )
+    return nodes / name

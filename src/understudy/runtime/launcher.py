@@ -171,7 +171,7 @@ class Launcher:
         elif fault.kind is FaultKind.KILL:
             child.kill()
             # A machine that dies takes its local disk along.
-            shutil.rmtree(self.home.nodes / fault.target, ignore_errors=True)
+            shutil.rmtree(self.home.node(fault.target), ignore_errors=True)
         elif fault.kind is FaultKind.STARVE:
             self._starving.append(Starving(child, at, at + fault.length_s))
         else:
@@ -212,7 +212,7 @@ class Launcher:
     def _start_node(self, *options: str) -> None:
         self._started += 1
         name = f"node-{self._started}"
-        shutil.rmtree(self.home.nodes / name, ignore_errors=True)
+        shutil.rmtree(self.home.node(name), ignore_errors=True)
         url = f"ws://{self.host}:{self.port}/nodes"
         arguments = [url, name, "--master", self.spec.master, "--child", *options]
         if self.spec.domains:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from understudy.errors import InvalidInput
 from understudy.model.view import NodeState
+from understudy.runtime.home import node_directory
 from understudy.runtime.processes import is_connected_to, signal_jvm, signal_tree
 from understudy.runtime.watched import Watched
 from understudy.web.access import Access
@@ -42,12 +43,13 @@ class LocalHands:
         return node.pid > 0 and is_connected_to(node.pid, port)
 
     def kill(self, node: NodeState, *, jvm: bool = False) -> None:
+        local = node_directory(self._nodes, node.name)
         if jvm:
             signal_jvm(node.pid, signal.SIGKILL)
             return
         signal_tree(node.pid, signal.SIGKILL)
         # A machine that dies takes its local disk along.
-        shutil.rmtree(self._nodes / node.name, ignore_errors=True)
+        shutil.rmtree(local, ignore_errors=True)
 
     def freeze(self, node: NodeState, *, jvm: bool = False) -> None:
         signal_jvm(node.pid, signal.SIGSTOP) if jvm else signal_tree(node.pid, signal.SIGSTOP)
