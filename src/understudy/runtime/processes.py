@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ import psutil
 HASHING = {"PYTHONHASHSEED": "0"}
 """Python gives strings other hashes in every process, and so another order to sets of them. Replicas of a slice must
 agree on it; PySpark hands the value on to its Python workers."""
+
+KEEPER = Path(__file__).with_name("keeper.py")
 
 
 @dataclass(frozen=True)
@@ -99,14 +101,30 @@ def fix_hashing() -> None:
 
 def spawn(name: str, module: str, arguments: list[str], output: Path, extra: Mapping[str, str]) -> Child:
     """Starts a module of ours; it ends when we end, because it holds the other end of its standard input."""
+    return _start(name, [sys.executable, "-m", module, *arguments], output, HASHING | dict(extra))
+
+
+def spawn_foreign(
+    name: str, command: Sequence[str], output: Path, extra: Mapping[str, str], user: str | None = None
+) -> Child:
+    """Starts a program that is not ours, below a keeper that kills it when this process ends.
+
+    The child is the keeper: it exits when the program does, with the same code. `user` runs the program under another
+    account, which only root may ask for.
+    """
+    keeper = [sys.executable, "-I", str(KEEPER), user or ""]
+    return _start(name, [*keeper, *command], output, extra)
+
+
+def _start(name: str, command: list[str], output: Path, extra: Mapping[str, str]) -> Child:
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("ab") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            command,
             stdin=subprocess.PIPE,
             stdout=file,
             stderr=subprocess.STDOUT,
-            env=os.environ | HASHING | dict(extra),
+            env=os.environ | dict(extra),
             start_new_session=True,
         )
     return Child(name, process, output)
