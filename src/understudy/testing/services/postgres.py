@@ -6,6 +6,7 @@ import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -77,7 +78,11 @@ class Postgres(SingleService):
             link.mkdir()
             return
         # The account PostgreSQL runs under may not look into a directory of root's, so its data lies beside it.
-        self._outside = Path(tempfile.mkdtemp(prefix="understudy-postgres-"))
+        self._outside = Path(
+            tempfile.mkdtemp(
+                prefix="understudy-postgres-", dir=open_to_all([tempfile.gettempdir(), "/tmp", "/var/tmp"])
+            )
+        )
         os.chown(self._outside, pwd.getpwnam(self.user).pw_uid, pwd.getpwnam(self.user).pw_gid)
         link.symlink_to(self._outside)
 
@@ -116,3 +121,16 @@ def _programs() -> Path:
 def _account() -> str:
     names = {entry.pw_name for entry in pwd.getpwall()}
     return "postgres" if "postgres" in names else "nobody"
+
+
+def open_to_all(places: Sequence[str]) -> Path:
+    """The first of these directories that every account may enter, along its whole path."""
+    for place in map(Path, places):
+        whole = (place.resolve(), *place.resolve().parents)
+        if all(part.is_dir() and part.stat().st_mode & stat.S_IXOTH for part in whole):
+            return place
+    raise Unavailable(
+        "PostgreSQL has no place for its data.",
+        why=f"It may not run as root, and other accounts may enter none of {', '.join(places)}.",
+        fix="Point TMPDIR at a directory that everybody may enter, or run the tests as another user.",
+    )
