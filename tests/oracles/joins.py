@@ -47,8 +47,8 @@ def inner(left: Delayed, right: Delayed, key: str, within: Interval, take: Take)
 def left_outer(left: Delayed, right: Delayed, key: str, within: Interval, take: Take) -> Output:
     """As `inner`; and a left row without a partner in the epoch from which on none can come.
 
-    Holds where the watermark makes smaller steps than the interval is wide. Otherwise a row may arrive of which Spark
-    knows already that no later row can be its partner; it then forgets the partners of the same epoch, too.
+    Holds where the watermark makes smaller steps than the interval is wide: what becomes of a row that has no hope of
+    a partner when it arrives is not modelled.
     """
     marks = watermarks(left, right)
     rows, others = _in_time(left, marks), _in_time(right, marks)
