@@ -188,6 +188,21 @@ def test_a_replacement_is_asked_for(tmp_path: Path, replace: bool) -> None:
     assert cluster.manager.state().replacements == int(replace)
 
 
+def test_a_node_that_comes_back_needs_no_replacement(tmp_path: Path) -> None:
+    """On a machine that is too busy nodes are given up and come back all the time; each loss asked for one more."""
+    cluster = Cluster(tmp_path, replace=True)
+    cluster.until(lambda: cluster.delivered > 0)
+    for _ in range(3):
+        cluster.nodes["node-2"].frozen = True
+        cluster.until(lambda: cluster.manager.state().lost == ("node-2",))
+        assert cluster.manager.state().replacements == 1
+        cluster.heal()
+        cluster.until(lambda: cluster.manager.state().lost == ())
+        assert cluster.manager.state().replacements == 0
+    cluster.restart_manager()
+    assert cluster.manager.state().replacements == 0
+
+
 # -- restarts of the manager
 
 

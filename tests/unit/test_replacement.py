@@ -56,4 +56,11 @@ def state(nodes: int, **changes: Any) -> RunState:
     ],
 )
 def test_replacing(nodes: int, changes: dict[str, Any], missing_s: float, expected: bool) -> None:
-    assert may_replace(state(nodes, **changes), missing_s) is expected
+    assert may_replace(state(nodes, **changes), missing_s, running=nodes, wanted=3) is expected
+
+
+@pytest.mark.parametrize("nodes", [0, 2])
+def test_no_more_nodes_run_at_once_than_twice_as_many_as_are_wanted(nodes: int) -> None:
+    """Nodes that are given up and still run show that the machine is full: another one would not help."""
+    assert may_replace(state(nodes), PATIENCE_S, running=5, wanted=3)
+    assert not may_replace(state(nodes), PATIENCE_S, running=6, wanted=3)

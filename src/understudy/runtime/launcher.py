@@ -135,9 +135,10 @@ class Launcher:
     def _act(self, state: RunState) -> None:
         """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
         now = time.time()
-        if len(self._nodes) == self.spec.nodes + state.replacements:
+        running = sum(child.alive for child in self._nodes.values())
+        if len(self._nodes) >= self.spec.nodes + state.replacements:
             self._missing_since = now
-        elif may_replace(state, now - self._missing_since):
+        elif may_replace(state, now - self._missing_since, running, self.spec.nodes):
             # A run that is as fast as it can be would leave a polite node nothing.
             self._start_node(*([] if self.spec.fast else ["--polite"]))
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:

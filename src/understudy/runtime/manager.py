@@ -150,7 +150,10 @@ class Manager(Guarding):
         now = self._clock()
         connection = Connection(hello.node, now, send, hello, draining=self.is_draining(hello), steady_at=now)
         self._connections[hello.node] = connection
-        self._lost.pop(hello.node, None)
+        if self._lost.pop(hello.node, None) is not None:
+            # It was silent, not dead: whoever was to stand in for it is needed no longer.
+            self._replacements = max(0, self._replacements - 1)
+            self._store.keep({"lost": self._lost, "replacements": self._replacements})
         self.note("node_joined", f"{hello.node} joined", {"node": hello.node, "pid": hello.pid})
         send(Welcome(run=self.run, home=str(self._home)))
 
