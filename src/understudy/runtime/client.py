@@ -9,15 +9,19 @@ import httpx
 from understudy.control.report import Report
 from understudy.model.view import RunState
 
+TIMEOUT_S = 5.0
+STATE_S = 2.0
+"""Asked for twenty times a second; whoever waits for a frozen manager has other things to do."""
+
 
 class Client:
     """Answers None where the manager does not answer: it may be on its way back."""
 
     def __init__(self, url: str, token: str = "") -> None:
-        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=5.0)
+        self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=TIMEOUT_S)
 
     def state(self) -> RunState | None:
-        text = self._get("/api/v1/state")
+        text = self._get("/api/v1/state", STATE_S)
         return None if text is None else RunState.model_validate_json(text)
 
     def report(self) -> Report | None:
@@ -44,9 +48,9 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def _get(self, path: str) -> str | None:
+    def _get(self, path: str, timeout_s: float = TIMEOUT_S) -> str | None:
         try:
-            answer = self._http.get(path)
+            answer = self._http.get(path, timeout=timeout_s)
         except httpx.HTTPError:
             return None
         return answer.text if answer.is_success else None

@@ -21,6 +21,7 @@ from understudy.runtime.client import Client
 from understudy.runtime.home import Home
 from understudy.runtime.opening import check_switches
 from understudy.runtime.processes import Child, spawn
+from understudy.runtime.vigil import Measure, Vigil
 
 POLL_S = 0.05
 END_S = 10.0
@@ -69,6 +70,7 @@ class Launcher:
     """Whether data has flowed: what fails before is a mistake in the application."""
 
     def __post_init__(self) -> None:
+        self._vigil = Vigil(time.monotonic())
         self._pending = list(self.faults)
         self.port = self.port or free_port()
         self._client = Client(self.url, self.home.token())
@@ -98,6 +100,7 @@ class Launcher:
                 if state.phase.over:
                     break
                 self._act(state)
+            self._release(time.monotonic())
             self._keep_alive(state)
             time.sleep(POLL_S)
         report = self._client.report()
@@ -133,8 +136,8 @@ class Launcher:
         return report
 
     def _act(self, state: RunState) -> None:
-        """What the state asks for: new nodes, faults whose moment has come, frozen nodes to thaw."""
-        now = time.time()
+        """What the state asks for: new nodes, and faults whose moment has come."""
+        now = time.monotonic()
         running = sum(child.alive for child in self._nodes.values())
         if len(self._nodes) >= self.spec.nodes + state.replacements:
             self._missing_since = now
@@ -145,11 +148,14 @@ class Launcher:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
                 self._switch(fault) if fault.kind is FaultKind.SWITCH else self._cause(fault)
+        self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
+
+    def _release(self, now: float) -> None:
+        """Lets frozen processes go on when it is time, also while a frozen manager answers nothing."""
         for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
             child.thaw()
             self._thaws.remove((moment, child))
         self._starve(now)
-        self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
 
     def _switch(self, fault: Fault) -> None:
         refused = self._client.switch(fault.target, fault.scheme or "")
@@ -164,20 +170,20 @@ class Launcher:
                 why=f"the nodes of this run are {', '.join(self._nodes)}",
                 fix="name one of them, or leave the fault out",
             )
-        at = time.time()
+        at, now = time.time(), time.monotonic()
         if fault.jvm:
             child.kill_jvm() if fault.kind is FaultKind.KILL else child.freeze_jvm()
             if fault.kind is FaultKind.FREEZE:
-                self._thaws.append((at + fault.length_s, child))
+                self._thaws.append((now + fault.length_s, child))
         elif fault.kind is FaultKind.KILL:
             child.kill()
             # A machine that dies takes its local disk along.
             shutil.rmtree(self.home.node(fault.target), ignore_errors=True)
         elif fault.kind is FaultKind.STARVE:
-            self._starving.append(Starving(child, at, at + fault.length_s))
+            self._starving.append(Starving(child, now, now + fault.length_s))
         else:
             child.freeze()
-            self._thaws.append((at + fault.length_s, child))
+            self._thaws.append((now + fault.length_s, child))
         self._unsaid.append((fault, at))
         self.tell(f"fault injected: {fault.spec}")
 
@@ -188,11 +194,9 @@ class Launcher:
         self._starving = [one for one in self._starving if now < one.until]
 
     def _keep_alive(self, state: RunState | None) -> None:
-        """Brings a dead manager back; gives up if a process cannot even start, or if nobody is left to work."""
-        if self._manager is not None and not self._manager.alive:
-            if self._manager.process.returncode > 0:
-                raise Unavailable("the manager could not start", why=self._manager.tail(), fix="see the lines above")
-            self._start_manager()
+        """Brings a dead or hung manager back; gives up if a process cannot even start, or if nobody is left to work."""
+        if self._manager is not None:
+            self._keep_manager(self._manager, answers=state is not None)
         begun = state is not None and state.phase is Phase.RUNNING
         for child in self._nodes.values():
             if not begun and not child.alive and child.process.returncode > 0:
@@ -205,10 +209,27 @@ class Launcher:
                 fix="go on with --resume; with --replace, lost nodes are replaced",
             )
 
+    def _keep_manager(self, manager: Child, *, answers: bool) -> None:
+        measure = self._vigil.judge(time.monotonic(), exit_code=manager.process.poll(), answers=answers)
+        if measure is Measure.KEEP:
+            return
+        if manager.alive:
+            self.tell("the manager hangs and is replaced")
+            manager.kill()
+        if measure is Measure.GIVE_UP:
+            what = "the manager fails again and again" if self._vigil.ever_answered else "the manager could not start"
+            raise Unavailable(
+                what,
+                why=manager.tail() or "it said nothing",
+                fix="see the lines above, then continue with --resume; nothing that was published is lost",
+            )
+        self._start_manager()
+
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
         self.home.announce(self.url)
         self._manager = spawn(MANAGER, "understudy.runtime.serve", arguments, self.home.logs / "manager.log", {})
+        self._vigil.started(time.monotonic())
 
     def _start_node(self, *options: str) -> None:
         self._started += 1

@@ -1,0 +1,144 @@
+"""The launcher beside a manager that hangs or fails, and what it does for those it has frozen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from understudy.errors import Unavailable
+from understudy.model.run import RunSpec
+from understudy.runtime.home import Home
+from understudy.runtime.launcher import Launcher, prepare
+from understudy.runtime.processes import Child, spawn
+from understudy.runtime.vigil import CALM_S, HUNG_S, MAX_RESTARTS, START_S, Measure, Vigil
+
+
+def beats(vigil: Vigil, begin: float, seconds: float, **seen: Any) -> list[Measure]:
+    """One look a second."""
+    usual = {"exit_code": None, "answers": True}
+    return [vigil.judge(begin + second, **(usual | seen)) for second in range(1, round(seconds) + 1)]
+
+
+# -- the rules
+
+
+def test_a_manager_that_answers_is_left_alone() -> None:
+    assert set(beats(Vigil(0.0), 0.0, 100)) == {Measure.KEEP}
+
+
+def test_one_that_stops_answering_is_replaced() -> None:
+    vigil = Vigil(0.0)
+    beats(vigil, 0.0, 10)
+    found = beats(vigil, 10.0, HUNG_S + 1, answers=False)
+    assert found[-1] is Measure.REPLACE
+    assert set(found[:-1]) == {Measure.KEEP}
+
+
+def test_one_that_reads_its_memory_gets_more_time() -> None:
+    vigil = Vigil(0.0)
+    beats(vigil, 0.0, 10)
+    vigil.started(20.0)
+    found = beats(vigil, 20.0, START_S + 1, answers=False)
+    assert found[-1] is Measure.REPLACE
+    assert set(found[:-1]) == {Measure.KEEP}
+
+
+def test_one_that_was_killed_is_started_again_without_end() -> None:
+    vigil = Vigil(0.0)
+    assert {vigil.judge(0.1 * n, exit_code=-9, answers=False) for n in range(100)} == {Measure.RESTART}
+
+
+def test_one_that_ends_with_an_error_before_it_ever_answered_would_do_so_again() -> None:
+    assert Vigil(0.0).judge(1.0, exit_code=1, answers=False) is Measure.GIVE_UP
+
+
+def test_errors_and_hangs_are_forgiven_a_few_times() -> None:
+    vigil, now, found = Vigil(0.0), 0.0, []
+    for _ in range(MAX_RESTARTS + 1):
+        beats(vigil, now, 5)
+        now += 10
+        found.append(vigil.judge(now, exit_code=1, answers=False))
+        vigil.started(now)
+    assert found == [Measure.RESTART] * MAX_RESTARTS + [Measure.GIVE_UP]
+
+
+def test_after_a_calm_time_they_no_longer_count() -> None:
+    vigil, now = Vigil(0.0), 0.0
+    for _ in range(3 * MAX_RESTARTS):
+        beats(vigil, now, CALM_S + 1)
+        now += CALM_S + 2
+        assert vigil.judge(now, exit_code=1, answers=False) is Measure.RESTART
+        vigil.started(now)
+
+
+# -- processes
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> Iterator[Launcher]:
+    home = Home(tmp_path)
+    prepare(home, RunSpec(id="r", app="app.py"))
+    with Launcher(home, RunSpec(id="r", app="app.py"), 0) as made:
+        yield made
+
+
+@pytest.fixture
+def sleeper(tmp_path: Path) -> Iterator[Child]:
+    """A process as a manager or node is one: it ends with us."""
+    (tmp_path / "sleeper.py").write_text("import sys\nprint('I sleep', flush=True)\nsys.stdin.read()\n")
+    made = spawn("sleeper", "sleeper", [], tmp_path / "sleeper.log", {"PYTHONPATH": str(tmp_path)})
+    yield made
+    made.kill()
+
+
+def test_a_manager_that_hangs_is_killed_and_started_again(
+    launcher: Launcher, sleeper: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(launcher, "_start_manager", lambda: started.append(sleeper.alive))
+    sleeper.freeze()
+    launcher._vigil.judge(time.monotonic(), exit_code=None, answers=True)
+    launcher._keep_manager(sleeper, answers=False)
+    assert started == [], "not at the first answer that does not come"
+    launcher._vigil.answered_at = time.monotonic() - HUNG_S - 1
+    launcher._keep_manager(sleeper, answers=False)
+    assert started == [False], "the one that hung was ended first, although it was frozen"
+
+
+def test_a_manager_that_keeps_failing_ends_the_run_with_its_message(launcher: Launcher, tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text("raise SystemExit('the disk is on fire')\n")
+    failed = spawn("manager", "wrong", [], tmp_path / "wrong.log", {"PYTHONPATH": str(tmp_path)})
+    assert failed.process.wait(60) == 1
+    launcher._vigil.ever_answered, launcher._vigil.failures = True, MAX_RESTARTS
+    with pytest.raises(Unavailable, match="again and again") as caught:
+        launcher._keep_manager(failed, answers=False)
+    assert "the disk is on fire" in caught.value.why
+    assert "--resume" in caught.value.fix
+
+
+def test_a_frozen_manager_thaws_although_it_cannot_answer(
+    launcher: Launcher, sleeper: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launcher used to thaw only after an answer, which a frozen manager never gives."""
+    sleeper.freeze()
+    process = psutil.Process(sleeper.process.pid)
+    launcher._thaws = [(time.monotonic(), sleeper)]
+    monkeypatch.setattr(launcher, "_start_manager", lambda: None)
+    monkeypatch.setattr(launcher, "_start_node", lambda: None)
+    monkeypatch.setattr(launcher._client, "state", lambda: None)
+    turns = iter(range(3))
+
+    def turn(_: object) -> None:
+        if next(turns, None) is None:
+            launcher.interrupt()
+
+    monkeypatch.setattr(launcher, "_keep_alive", turn)
+    with pytest.raises(KeyboardInterrupt):
+        launcher.run()
+    assert process.status() != psutil.STATUS_STOPPED
+    assert launcher._thaws == []
