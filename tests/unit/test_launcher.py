@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -142,3 +145,48 @@ def test_a_frozen_manager_thaws_although_it_cannot_answer(
         launcher.run()
     assert process.status() != psutil.STATUS_STOPPED
     assert launcher._thaws == []
+
+
+# -- directories of nodes
+
+
+def test_a_name_belongs_to_one_process(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with home.hold_node("node-1"), home.hold_node("node-2"):
+        with pytest.raises(Exception, match="there is a node node-1 already") as caught:
+            home.hold_node("node-1")
+        assert str(tmp_path / "nodes" / "node-1") in str(caught.value)
+    home.hold_node("node-1").close()
+
+
+def test_only_the_directories_of_processes_that_are_gone_are_removed(launcher: Launcher, sleeper: Child) -> None:
+    home = launcher.home
+    for name in ("node-1", "node-2"):
+        (home.nodes / name / "checkpoint").mkdir(parents=True)
+    with home.hold_node("node-1"):
+        launcher._nodes = {"node-1": sleeper, "node-2": sleeper}
+        launcher._sweep(None)
+        assert sorted(path.name for path in home.nodes.iterdir() if path.is_dir()) == ["node-1"]
+    state: Any = SimpleNamespace(lost=("node-1",))
+    launcher._sweep(state)
+    assert [path.name for path in home.nodes.iterdir() if path.is_dir()] == []
+
+
+def test_a_killed_process_gives_its_directory_back(tmp_path: Path) -> None:
+    """The lock is given back by the system, however the process ends."""
+    home = Home(tmp_path)
+    (home.nodes / "node-1").mkdir(parents=True)
+    (tmp_path / "holder.py").write_text(
+        "import sys\nfrom pathlib import Path\nfrom understudy.runtime.home import Home\n"
+        "held = Home(Path(sys.argv[1])).hold_node('node-1')\nprint('held', flush=True)\nsys.stdin.read()\n"
+    )
+    output = tmp_path / "holder.log"
+    path = {"PYTHONPATH": f"{tmp_path}:{':'.join(sys.path)}"}
+    child = spawn("node-1", "holder", [str(tmp_path)], output, path)
+    while "held" not in output.read_text():
+        assert child.alive, output.read_text()
+        time.sleep(0.01)
+    assert home.sweep_nodes() == []
+    child.process.send_signal(signal.SIGKILL)
+    child.process.wait()
+    assert home.sweep_nodes() == ["node-1"]

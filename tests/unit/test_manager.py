@@ -426,3 +426,18 @@ def test_a_switch_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
     for slice_id in (SliceId("lines", 0), SliceId("nobody", 0)):
         with pytest.raises(InvalidInput, match="cannot be switched"):
             cluster.manager.switch(slice_id, Scheme.DEPLOYED)
+
+
+# -- two processes of one name
+
+
+def test_a_second_process_of_a_name_is_refused_while_the_first_is_connected(cluster: Cluster) -> None:
+    again = Hello(node="node-1", token="", pid=1)
+    assert cluster.manager.refuses(again) is None, "the same process may call again"
+    other = Hello(node="node-1", token="", pid=1, instance="another machine")
+    found = cluster.manager.refuses(other)
+    assert found is not None
+    assert "there is a node node-1 already" in found.what
+    assert "--name" in found.fix
+    cluster.kill("node-1")
+    assert cluster.manager.refuses(other) is None, "started again before anybody gave it up"

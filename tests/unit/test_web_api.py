@@ -264,3 +264,20 @@ def test_only_processes_that_are_connected_to_us_are_signalled(cluster: Cluster)
     with TestClient(make_app(cluster.manager, TOKEN)) as client:
         answer = client.post("/api/v1/nodes/node-1/kill", headers=BEARER)
     assert answer.status_code == 409
+
+
+# -- nodes
+
+
+def test_a_node_whose_name_is_taken_is_told_so(client: TestClient) -> None:
+    hello = {"kind": "hello", "node": "node-9", "token": TOKEN, "pid": 7, "instance": "first"}
+    with client.websocket_connect("/nodes") as first:
+        first.send_json(hello)
+        assert first.receive_json()["kind"] == "welcome"
+        with client.websocket_connect("/nodes") as second:
+            second.send_json(hello | {"instance": "second"})
+            answer = second.receive_json()
+            assert answer["kind"] == "refused"
+            assert "there is a node node-9 already" in answer["failure"]["what"]
+            with pytest.raises(WebSocketDisconnect):
+                second.receive_json()

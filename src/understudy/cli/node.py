@@ -26,10 +26,9 @@ def node(
     """
     import logging
 
-    from understudy.model.messages import Hello
     from understudy.model.names import node_name, valid_node_name
     from understudy.runtime.client import Client
-    from understudy.runtime.node import configure_logging, serve
+    from understudy.runtime.node import configure_logging, introduce, serve
     from understudy.runtime.processes import fix_hashing
 
     called = name or node_name(socket.gethostname(), os.getpid())
@@ -56,5 +55,4 @@ def node(
     configure_logging()
     logging.getLogger(__name__).info("joining %s", join)
     url = join.replace("http", "ws", 1).rstrip("/") + "/nodes"
-    hello = Hello(node=called, token=token, pid=os.getpid(), domain=domain)
-    serve(url, hello, master)
+    serve(url, introduce(called, token, domain), master)

@@ -143,6 +143,15 @@ class Hello(Frozen):
     token: str
     pid: int
     domain: str = ""
+    instance: str = ""
+    """Tells two processes of one name apart, also on different machines."""
+
+
+class Refused(Frozen):
+    """The manager does not take this node, and never will under this name."""
+
+    kind: Literal["refused"] = "refused"
+    failure: Failure
 
 
 class Heartbeat(Frozen):
@@ -243,7 +252,9 @@ class Shutdown(Frozen):
 
 
 FromNode = Annotated[Hello | Heartbeat | Checked | Goodbye, Field(discriminator="kind")]
-ToNode = Annotated[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown, Field(discriminator="kind")]
+ToNode = Annotated[
+    Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown | Refused, Field(discriminator="kind")
+]
 
 from_node: TypeAdapter[Hello | Heartbeat | Checked | Goodbye] = TypeAdapter(FromNode)
-to_node: TypeAdapter[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown] = TypeAdapter(ToNode)
+to_node: TypeAdapter[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown | Refused] = TypeAdapter(ToNode)

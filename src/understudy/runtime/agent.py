@@ -5,16 +5,17 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import shutil
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import psutil
 
 from understudy.control.fusion import lay_out
-from understudy.errors import UnderstudyError
+from understudy.errors import InvalidInput, UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
 from understudy.model.layout import Kind
@@ -27,6 +28,7 @@ from understudy.model.messages import (
     Goal,
     Goodbye,
     Heartbeat,
+    Refused,
     Shutdown,
     Stop,
     Stored,
@@ -83,6 +85,8 @@ class Agent:
         self._known_work: KnownWork | None = None
         self._pulse: Pulse | None = None
         self._ending = False
+        self._directory: Path | None = None
+        self._hold: IO[str] | None = None
 
     def receive(self, message: Any) -> None:
         self._inbox.put(message)
@@ -111,6 +115,9 @@ class Agent:
         """Works until the manager says to shut down."""
         threading.Thread(target=self._measure_forever, name="measure", daemon=True).start()
         while not isinstance(message := self._inbox.get(), Shutdown):
+            if isinstance(message, Refused):
+                failure = message.failure
+                raise InvalidInput(failure.what, why=failure.why, fix=failure.fix)
             try:
                 self._obey(message)
             except Exception:
@@ -122,6 +129,8 @@ class Agent:
         self._stop_all()
         if self._spark is not None:
             self._spark.stop()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
 
     def _stop_all(self) -> None:
         replicas = list(self._replicas.values())
@@ -155,7 +164,11 @@ class Agent:
         self._welcome = welcome
         run = welcome.run
         self._topology = load(Path(run.app), run.settings)
-        local = Home(Path(welcome.home)).node(self.name)
+        home = Home(Path(welcome.home))
+        self._hold, local = home.hold_node(self.name), home.node(self.name)
+        # What a process of this name has left is of no use: only what was shipped counts.
+        shutil.rmtree(local, ignore_errors=True)
+        self._directory = local
         frames.share_code(Path(run.app), self._topology)
         spark = session.start(self.name, self._master, PROFILES[run.profile], local)
         frames.start_meter(spark)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,17 @@ from understudy.errors import InvalidInput
 from understudy.model.names import NODE_PATTERN, valid_node_name
 from understudy.model.run import RunSpec
 from understudy.store.sqlite import SqliteStore
+
+
+def _try_lock(path: Path) -> IO[str] | None:
+    """Held until the file is closed, at the latest when the process ends; None if another process holds it."""
+    file = path.open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    return file
 
 
 @dataclass(frozen=True)
@@ -92,17 +104,41 @@ class Home:
 
     def lock(self) -> IO[str]:
         """Held for as long as the run lives; the system gives it back however the run ends."""
-        file = (self.path / "lock").open("w")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
+        file = _try_lock(self.path / "lock")
+        if file is None:
             raise InvalidInput(
                 f"{self.path} is in use",
                 why="another run works in this home directory",
                 fix="wait for it, stop it, or give another --home",
-            ) from None
+            )
         return file
+
+    def hold_node(self, name: str) -> IO[str]:
+        """The right to a node's directory, for as long as its process lives; taken before anything is put there."""
+        self.nodes.mkdir(parents=True, exist_ok=True)
+        file = _try_lock(self._node_lock(name))
+        if file is None:
+            raise InvalidInput(
+                f"there is a node {name} already",
+                why=f"another process works in {self.node(name)}",
+                fix="give another --name, or end that process",
+            )
+        return file
+
+    def sweep_nodes(self) -> list[str]:
+        """Removes the directories of nodes whose processes are gone; a frozen one still holds its lock."""
+        removed = []
+        for directory in sorted(path for path in self.nodes.glob("*") if path.is_dir()):
+            file = _try_lock(self._node_lock(directory.name))
+            if file is not None:
+                with file:
+                    shutil.rmtree(directory, ignore_errors=True)
+                removed.append(directory.name)
+        return removed
+
+    def _node_lock(self, name: str) -> Path:
+        # Beside the directory: whoever removes that must not remove the lock of its successor.
+        return self.nodes / f"{name}.lock"
 
 
 def node_directory(nodes: Path, name: str) -> Path:

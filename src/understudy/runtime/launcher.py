@@ -66,6 +66,7 @@ class Launcher:
     _started: int = field(default=0, init=False)
     _missing_since: float = field(default=0.0, init=False)
     _interrupted: bool = field(default=False, init=False)
+    _swept: tuple[object, ...] = field(default=(), init=False)
     begun: bool = field(default=False, init=False)
     """Whether data has flowed: what fails before is a mistake in the application."""
 
@@ -197,6 +198,7 @@ class Launcher:
         """Brings a dead or hung manager back; gives up if a process cannot even start, or if nobody is left to work."""
         if self._manager is not None:
             self._keep_manager(self._manager, answers=state is not None)
+        self._sweep(state)
         begun = state is not None and state.phase is Phase.RUNNING
         for child in self._nodes.values():
             if not begun and not child.alive and child.process.returncode > 0:
@@ -224,6 +226,14 @@ class Launcher:
                 fix="see the lines above, then continue with --resume; nothing that was published is lost",
             )
         self._start_manager()
+
+    def _sweep(self, state: RunState | None) -> None:
+        """Whenever a process or a node is gone: a node that dies leaves its directory behind."""
+        dead = tuple(name for name, child in self._nodes.items() if not child.alive)
+        seen = (dead, state.lost if state is not None else None)
+        if seen != self._swept:
+            self._swept = seen
+            self.home.sweep_nodes()
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]

@@ -157,6 +157,19 @@ class Manager(Guarding):
         self.note("node_joined", f"{hello.node} joined", {"node": hello.node, "pid": hello.pid})
         send(Welcome(run=self.run, home=str(self._home)))
 
+    def refuses(self, hello: Hello) -> Failure | None:
+        """Why a node may not join: another process that is connected has its name, and they would share a directory."""
+        current = self._connections.get(hello.node)
+        if current is None or current.send is None or current.hello is None:
+            return None
+        if (current.hello.pid, current.hello.instance) == (hello.pid, hello.instance):
+            return None
+        return Failure(
+            what=f"there is a node {hello.node} already",
+            why=f"process {current.hello.pid} is connected to the manager under this name",
+            fix="give another --name, or end that process",
+        )
+
     def disconnect(self, name: str, send: Callable[[Frozen], None]) -> None:
         connection = self._connections.get(name)
         if connection is not None and connection.send is send:

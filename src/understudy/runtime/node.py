@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import secrets
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from understudy.errors import UnderstudyError
 from understudy.model.messages import Hello, Welcome
 from understudy.model.run import Frozen
 from understudy.runtime import priority
@@ -29,10 +32,17 @@ def main() -> None:
     if arguments.child:
         exit_with_parent()
     ready = priority.step_back() if arguments.polite else lambda: None
-    hello = Hello(
-        node=arguments.name, token=os.environ.pop("UNDERSTUDY_TOKEN", ""), pid=os.getpid(), domain=arguments.domain
-    )
-    serve(arguments.url, hello, arguments.master, ready)
+    hello = introduce(arguments.name, os.environ.pop("UNDERSTUDY_TOKEN", ""), arguments.domain)
+    try:
+        serve(arguments.url, hello, arguments.master, ready)
+    except UnderstudyError as error:
+        # Whoever started this node shows the last lines of its log.
+        logging.getLogger(__name__).error("%s", error)
+        sys.exit(error.exit_code)
+
+
+def introduce(name: str, token: str, domain: str) -> Hello:
+    return Hello(node=name, token=token, pid=os.getpid(), domain=domain, instance=secrets.token_hex(8))
 
 
 def configure_logging() -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError
 from understudy.control.report import Report
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
-from understudy.model.messages import Failure, Hello, from_node
+from understudy.model.messages import Failure, Hello, Refused, from_node
 from understudy.model.names import SliceId
 from understudy.model.page import Plan
 from understudy.model.recovery import Scheme, member
@@ -171,6 +171,11 @@ async def _serve_node(manager: Manager, socket: WebSocket, access: Access) -> No
         return
     if not isinstance(hello, Hello) or not access.knows(hello.token):
         await socket.close(_POLICY_VIOLATION, "wrong token")
+        return
+    refusal = manager.refuses(hello)
+    if refusal is not None:
+        await socket.send_text(Refused(failure=refusal).model_dump_json())
+        await socket.close(_POLICY_VIOLATION, "the name is taken")
         return
     outbox: asyncio.Queue[Frozen] = asyncio.Queue()
 
