@@ -169,8 +169,10 @@ class Agent:
         # What a process of this name has left is of no use: only what was shipped counts.
         shutil.rmtree(local, ignore_errors=True)
         self._directory = local
+        session.check_master(self._master)
         frames.share_code(Path(run.app), self._topology)
         spark = session.start(self.name, self._master, PROFILES[run.profile], local)
+        session.await_executors(spark, self._master)
         frames.start_meter(spark)
         self._pulse = start_pulse(spark, local / "pulse")
         watch_end(jvm_process(), self._jvm_ended)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import socket
+import time
+from typing import TYPE_CHECKING, Any
 
 from pyspark.core.context import SparkContext
 from pyspark.sql import SparkSession
 
+from understudy.errors import Unavailable
 from understudy.stream import java, launch, overlay
 from understudy.stream.settings import is_local, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from understudy.stream.profile import Profile
 
-__all__ = ["SparkSession", "start", "stop_jvm"]
+__all__ = ["SparkSession", "await_executors", "check_master", "start", "stop_jvm"]
 
 _held: list[int] = []
+
+CONNECT_S = 5.0
+EXECUTORS_S = 15.0
 
 
 def start(
@@ -49,6 +56,48 @@ def start(
         builder = builder.config(key, value)
     with launch.environment(found, home, arguments, is_local(master)):
         return builder.getOrCreate()
+
+
+def check_master(master: str) -> None:
+    """Spark itself waits a minute for a standalone master that is not there."""
+    if not master.startswith("spark://"):
+        return
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        with contextlib.suppress(OSError, ValueError), socket.create_connection((host, int(port)), CONNECT_S):
+            return
+    raise Unavailable(
+        f"there is no Spark master at {master}",
+        why=f"nobody accepted a connection within {CONNECT_S:.0f} s",
+        fix="start it, correct --master, or leave it out: nodes then work with local[1]",
+    )
+
+
+def await_executors(spark: SparkSession, master: str) -> None:
+    """On a cluster, waits until the node has been given an executor; without one its queries would wait for ever."""
+    if not is_local(master):
+        context: Any = spark.sparkContext._jsc.sc()
+        # The driver is one of those who have memory.
+        await_first(lambda: context.getExecutorMemoryStatus().size() - 1, master)
+
+
+def await_first(
+    executors: Callable[[], int],
+    master: str,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    deadline = clock() + EXECUTORS_S
+    while executors() < 1:
+        if clock() > deadline:
+            raise Unavailable(
+                f"{master} gave this node no executor",
+                why=f"none has registered within {EXECUTORS_S:.0f} s: every node is an application of its own, and "
+                "the first one takes all cores of a standalone cluster",
+                fix="set spark.deploy.defaultCores on the master so that every node gets its share, start workers with "
+                "free cores and memory, or leave --master out: nodes then work with local[1]",
+            )
+        sleep(0.1)
 
 
 def stop_jvm(timeout_seconds: float = 60.0) -> None:
