@@ -13,6 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 from tests.sim import Cluster
 from tests.theatre import TOKEN, StageHands, end_recoveries
 
+from understudy.model.faults import Fault
 from understudy.web.api import make_app
 from understudy.web.hub import Hub
 
@@ -228,6 +229,15 @@ def test_kill_notes_the_fault_and_its_number(client: TestClient, hands: StageHan
     event = cluster.manager.events(number - 1)[0]
     assert (event.kind, event.fields["target"]) == ("fault", "node-2")
     assert event.fields["spec"].startswith("kill:node-2@")
+
+
+def test_the_jvm_alone_is_killed_or_frozen(client: TestClient, hands: StageHands, cluster: Cluster) -> None:
+    number = client.post("/api/v1/nodes/node-2/kill", json={"jvm": True}, headers=BEARER).json()["number"]
+    client.post("/api/v1/nodes/node-1/freeze", json={"seconds": 500, "jvm": True}, headers=BEARER)
+    assert hands.done == [("kill jvm", "node-2"), ("freeze jvm", "node-1")]
+    kill, freeze = (event for event in cluster.manager.events(number - 1) if event.kind == "fault")
+    assert Fault.parse(kill.fields["spec"]).jvm
+    assert (Fault.parse(freeze.fields["spec"]).jvm, freeze.fields["target"]) == (True, "node-1")
 
 
 def test_freeze_thaws_after_its_time(client: TestClient, hands: StageHands) -> None:
