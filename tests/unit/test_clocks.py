@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.sim import BEAT_S, Cluster
+from tests.sites import a_site, deployed
+from tests.snapshots import LINES
 
+import understudy as us
 from understudy.control.instructions import LoseNode
-from understudy.model.messages import Begin, Deploy
+from understudy.model.messages import Begin
 from understudy.model.run import Rhythm
 from understudy.stream.replica import Stopped
 from understudy.stream.source import SourceReplica
@@ -110,41 +113,27 @@ def test_a_rhythm_is_moved_from_one_clock_to_another() -> None:
     assert (here.due(10), here.due(14)) == (493.0, 501.0)
 
 
-def test_a_source_waits_by_the_clock_that_never_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_waits_by_the_clock_that_never_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The time of day steps back by an hour in the middle of a run: the next epoch is cut when it is due."""
-    wall = {"now": 1_700_000_000.0}
-    monkeypatch.setattr("time.time", lambda: wall["now"])
-    now = 500.0
-    waited: list[float] = []
-    published: list[int] = []
-    rhythm = Rhythm(epoch=0, time=wall["now"], epoch_s=1.0).anchored(now=now, age_s=0.0)
-    log = SimpleNamespace(newest=lambda _: -1, first_missing=lambda _: 0)
-    source = SimpleNamespace(open=lambda *_: None)
-    site: Any = SimpleNamespace(
-        log=log,
-        rhythm=rhythm,
-        clock=lambda: now,
-        topology=SimpleNamespace(sources=[SimpleNamespace(name="lines", source=source)], epoch_s=1.0),
-        layout={"lines": SimpleNamespace(slices=1)},
-    )
-    site.layout = type("Layout", (dict,), {"splits": lambda *_: ()})(site.layout)
-    replica: Any = SourceReplica(site, Deploy(slice="lines[0]", generation=1))
+    wall, now, waited = 1_700_000_000.0, 500.0, []
+    monkeypatch.setattr("time.time", lambda: wall)
+    topology = us.Topology("clocks", epoch="1 second")
+    topology.source("lines", us.sources.Generator(lambda *_: pa.table({"n": [1]}), "n long", rate=1))
+    rhythm = Rhythm(epoch=0, time=wall, epoch_s=topology.epoch_s).anchored(now=now, age_s=0.0)
+    site = a_site(tmp_path, topology, rhythm=rhythm, clock=lambda: now)
+    replica = SourceReplica(site, deployed(LINES))
 
     def pause(seconds: float) -> None:
-        nonlocal now
+        nonlocal now, wall
         waited.append(seconds)
         now += max(0.0, seconds)
-
-    def publish(_: object, epoch: int) -> None:
-        published.append(epoch)
-        if epoch == 1:
-            wall["now"] -= HOUR_S
-        if epoch == 3:
+        if replica.status().epoch == 1:
+            wall -= HOUR_S
+        if replica.status().epoch == 3:
             raise Stopped
 
-    replica.pause, replica._publish = pause, publish
-    replica.await_goal = replica.await_room = lambda _: None
+    monkeypatch.setattr(replica, "pause", pause)
     with pytest.raises(Stopped):
         replica.work()
-    assert published == [0, 1, 2, 3]
-    assert max(waited) == pytest.approx(1.0)
+    assert replica.status().epoch == 3
+    assert max(waited) == pytest.approx(topology.epoch_s)

@@ -66,6 +66,7 @@ logger = logging.getLogger(__name__)
 
 GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
+TELL_GAP_S = 1.0
 TICK_S = 0.05
 """Between two ticks."""
 
@@ -139,7 +140,8 @@ class Manager(Guarding):
         self._turned_at = now
         if away_s <= self._detector.missed_s:
             return
-        logger.warning("the manager was away for %.2f s", away_s)
+        if away_s > TELL_GAP_S:
+            logger.warning("the manager was away for %.2f s", away_s)
         self._began += away_s
         for connection in self._connections.values():
             connection.forgive(away_s, now)
