@@ -7,8 +7,8 @@ from enum import StrEnum
 
 HUNG_S = 15.0
 """A manager that answered before and then says nothing for so long hangs."""
-START_S = 60.0
-"""So long it may take to answer for the first time: it may have much to read."""
+START_S = 120.0
+"""So long it may take to answer for the first time: it may have much to read, on a machine that is full."""
 CALM_S = 60.0
 """After so long without trouble, earlier trouble no longer counts."""
 MAX_RESTARTS = 3

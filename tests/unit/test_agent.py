@@ -1,0 +1,98 @@
+"""How a node gets ready, without Spark: whose directory it takes, and what ends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from understudy.errors import InvalidInput, Unavailable
+from understudy.model.messages import Failure, Goodbye, Refused, Shutdown, Welcome
+from understudy.model.run import RunSpec
+from understudy.runtime import agent as module
+from understudy.runtime.agent import JVM_ENDED, Agent
+from understudy.runtime.home import Home
+from understudy.stream import frames, session
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    """Its session is an object, its JVM never ends."""
+    spark = SimpleNamespace(stop=lambda: None)
+    monkeypatch.setattr(module, "load", lambda *_: SimpleNamespace(operators=[]))
+    monkeypatch.setattr(session, "start", lambda *_: spark)
+    monkeypatch.setattr(session, "await_executors", lambda *_: None)
+    monkeypatch.setattr(frames, "start_meter", lambda _: None)
+    monkeypatch.setattr(module, "start_pulse", lambda *_: SimpleNamespace(silent_s=lambda: 2.5))
+    monkeypatch.setattr(module, "jvm_process", lambda: None)
+    monkeypatch.setattr(module, "watch_end", lambda *_: None)
+    monkeypatch.setenv("PYTHONPATH", "")
+    return Agent("node-1", "local[1]", lambda _: None)
+
+
+def welcome(home: Path) -> Welcome:
+    return Welcome(run=RunSpec(id="r", app=str(home / "app.py")), home=str(home))
+
+
+def test_a_node_starts_in_an_empty_directory_of_its_own_and_leaves_none(made: Agent, tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    (home.nodes / "node-1" / "left behind").mkdir(parents=True)
+    made._prepare(welcome(tmp_path))
+    assert not (home.nodes / "node-1").exists()
+    with pytest.raises(InvalidInput, match="there is a node node-1 already"):
+        home.hold_node("node-1")
+    (home.nodes / "node-1" / "checkpoint").mkdir(parents=True)
+    made.receive(Shutdown())
+    made.run()
+    assert not (home.nodes / "node-1").exists()
+
+
+def test_a_second_process_of_the_name_does_not_touch_the_directory(made: Agent, tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    (home.nodes / "node-1" / "checkpoint").mkdir(parents=True)
+    with home.hold_node("node-1"):
+        made.receive(welcome(tmp_path))
+        with pytest.raises(InvalidInput, match="there is a node node-1 already"):
+            made.run()
+    assert (home.nodes / "node-1" / "checkpoint").exists()
+
+
+def test_a_refusal_ends_the_node_with_the_reason(made: Agent, tmp_path: Path) -> None:
+    made._prepare(welcome(tmp_path))
+    made.receive(Refused(failure=Failure(what="there is a node node-1 already", why="w", fix="f")))
+    with pytest.raises(InvalidInput, match="there is a node node-1 already"):
+        made.run()
+
+
+def test_a_cluster_without_executors_ends_the_node(
+    made: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise Unavailable("no executor", why="w", fix="f")
+
+    monkeypatch.setattr(session, "await_executors", none)
+    made.receive(welcome(tmp_path))
+    with pytest.raises(Unavailable, match="no executor"):
+        made.run()
+
+
+def test_the_pulse_of_the_jvm_is_in_every_heartbeat(made: Agent, tmp_path: Path) -> None:
+    assert (made.beat().jvm_silent_s, made.is_fit()) == (0.0, True), "it has none yet"
+    made._prepare(welcome(tmp_path))
+    assert (made.beat().jvm_silent_s, made.is_fit()) == (2.5, False)
+
+
+def test_the_end_of_the_jvm_is_the_end_of_the_node_and_its_last_word(
+    made: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[Any] = []
+    monkeypatch.setattr(made, "_send", said.append)
+    monkeypatch.setattr("os._exit", said.append)
+    made._jvm_ended(-9)
+    assert said == [Goodbye(why="its JVM was killed by SIGKILL"), JVM_ENDED]
+    said.clear()
+    made._ending = True
+    made._jvm_ended(0)
+    assert said == [], "it ends because the node does"
