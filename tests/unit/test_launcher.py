@@ -16,7 +16,8 @@ import pytest
 from understudy.errors import Unavailable
 from understudy.model.run import RunSpec
 from understudy.runtime.home import Home
-from understudy.runtime.launcher import Launcher, prepare
+from understudy.runtime.launcher import Launcher
+from understudy.runtime.opening import prepare
 from understudy.runtime.processes import Child, spawn
 from understudy.runtime.vigil import CALM_S, HUNG_S, MAX_RESTARTS, START_S, Measure, Vigil
 

@@ -121,10 +121,10 @@ class Agent:
             try:
                 self._obey(message)
             except Exception:
-                logger.exception("could not obey %s", type(message).__name__)
                 if self._spark is None:
                     # A node without a session is of no use; whoever started it sees why.
                     raise
+                logger.exception("could not obey %s", type(message).__name__)
         self._ending = True
         self._stop_all()
         if self._spark is not None:

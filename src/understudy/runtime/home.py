@@ -115,12 +115,13 @@ class Home:
 
     def hold_node(self, name: str) -> IO[str]:
         """The right to a node's directory, for as long as its process lives; taken before anything is put there."""
+        place = self.node(name)
         self.nodes.mkdir(parents=True, exist_ok=True)
         file = _try_lock(self._node_lock(name))
         if file is None:
             raise InvalidInput(
                 f"there is a node {name} already",
-                why=f"another process works in {self.node(name)}",
+                why=f"another process works in {place}",
                 fix="give another --name, or end that process",
             )
         return file
