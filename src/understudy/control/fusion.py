@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from understudy.errors import InvalidInput
+from understudy.model.entry_checks import at
 from understudy.model.layout import Edge, Kind, Layout, Split, Vertex
 from understudy.model.topology import Operator, Topology
 
@@ -79,7 +80,7 @@ def edge(upstream_slices: int, stream: str, reader: Operator) -> Edge:
 def _check_key(operator: Operator, stateful: bool) -> None:
     if stateful and operator.slices > 1 and not operator.key:
         raise InvalidInput(
-            f"operator '{operator.name}' keeps state in {operator.slices} slices and has no key",
+            f"{at(operator)}operator '{operator.name}' keeps state in {operator.slices} slices and has no key",
             why="without a key, rows that belong together would meet different slices",
             fix="name the columns it groups or joins by, like key='word', or give it slices=1",
         )

@@ -11,12 +11,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from understudy.control.grouping import check_grouping
 from understudy.errors import InvalidInput
-from understudy.model.entry_checks import check_columns, check_key_types
+from understudy.model.entry_checks import at, check_columns, check_key_types
 from understudy.model.messages import Analysis
 from understudy.model.schema import parse
 from understudy.model.topology import Operator, Topology
-from understudy.stream import frames
+from understudy.stream import frames, plans
 
 # Whatever is not known to be stateless counts as stateful: a checkpoint too many costs little, one too few everything.
 _STATELESS = {
@@ -39,6 +40,7 @@ def analyse(spark: SparkSession, topology: Topology) -> dict[str, Analysis]:
         frame = _call(spark, operator, inputs)
         plan = _plan(frame)
         _check_supported(spark, operator, plan)
+        _check_grouping(operator, plan)
         schemas[operator.name] = _arrow(operator, frame)
         found[operator.name] = Analysis(stateful=_keeps_state(plan), output=frame.schema.json())
     return found
@@ -49,19 +51,19 @@ def _call(spark: SparkSession, operator: Operator, inputs: Sequence[pa.Schema]) 
         result = operator.function(*frames.inputs(spark, f"check {operator.name}", inputs))
     except Exception as error:
         raise InvalidInput(
-            f"operator '{operator.name}' cannot be built",
+            f"{at(operator)}operator '{operator.name}' cannot be built",
             why=f"its function raised {type(error).__name__}: {_short(error)}",
             fix="correct its DataFrame code",
         ) from error
     if not isinstance(result, DataFrame):
         raise InvalidInput(
-            f"operator '{operator.name}' returned {type(result).__name__}",
+            f"{at(operator)}operator '{operator.name}' returned {type(result).__name__}",
             why="an operator takes streaming DataFrames and returns one",
             fix="return the DataFrame, not a query or a result",
         )
     if not result.isStreaming:
         raise InvalidInput(
-            f"operator '{operator.name}' returned a DataFrame that is not streaming",
+            f"{at(operator)}operator '{operator.name}' returned a DataFrame that is not streaming",
             why="its output must follow from its inputs, epoch by epoch",
             fix="build the result from the function's parameters",
         )
@@ -75,10 +77,15 @@ def _check_supported(spark: SparkSession, operator: Operator, plan: Any) -> None
         jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(plan, mode)
     except PySparkException as error:
         raise InvalidInput(
-            f"Spark refuses operator '{operator.name}' with output_mode='{operator.output_mode}'",
+            f"{at(operator)}Spark refuses operator '{operator.name}' with output_mode='{operator.output_mode}'",
             why=_short(error),
             fix="choose another output_mode, add a watermark, or split the operator in two",
         ) from error
+
+
+def _check_grouping(operator: Operator, plan: Any) -> None:
+    if operator.slices > 1 and operator.key:
+        check_grouping(operator, plans.read(plan, len(operator.inputs)))
 
 
 def _arrow(operator: Operator, frame: DataFrame) -> pa.Schema:
@@ -86,7 +93,7 @@ def _arrow(operator: Operator, frame: DataFrame) -> pa.Schema:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidInput(
-            f"operator '{operator.name}' returns two columns named '{twice[0]}'",
+            f"{at(operator)}operator '{operator.name}' returns two columns named '{twice[0]}'",
             why="the operators that read it could not tell them apart",
             fix="drop or rename one of them",
         )
@@ -94,7 +101,9 @@ def _arrow(operator: Operator, frame: DataFrame) -> pa.Schema:
         return parse(frame.schema)
     except InvalidInput as error:
         raise InvalidInput(
-            f"operator '{operator.name}' returns a column that cannot be published", why=error.what, fix="cast it"
+            f"{at(operator)}operator '{operator.name}' returns a column that cannot be published",
+            why=error.what,
+            fix="cast it",
         ) from error
 
 

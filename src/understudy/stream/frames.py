@@ -95,6 +95,19 @@ def _column(number: int, name: str) -> str:
     return f"_{number}_{name}"
 
 
+def input_column(name: str, inputs: int) -> tuple[int, str]:
+    """The input and the column behind a column of the source."""
+    if inputs == 1:
+        return 0, name
+    number, _, column = name[1:].partition("_")
+    return int(number), column
+
+
+def is_tag(name: str) -> bool:
+    """Whether a column of the source of several inputs only tells them apart."""
+    return name == _TAG
+
+
 def start(
     frame: DataFrame, name: str, output_mode: OutputMode, checkpoint: Path, batch: Callable[[DataFrame, int], None]
 ) -> StreamingQuery:
