@@ -13,7 +13,9 @@ from typer.testing import CliRunner
 
 from understudy import settings
 from understudy.cli.main import app
+from understudy.control.report import Report
 from understudy.model.fingerprint import of_application
+from understudy.model.messages import Failure
 from understudy.model.run import RunSpec
 from understudy.runtime import launcher
 from understudy.runtime.application import load
@@ -179,3 +181,31 @@ def test_a_home_that_is_not_there_is_not_made(file: Path) -> None:
     call(str(file), "--home", "home", "--resume", code=2)
     assert not Path("home").exists()
     call(str(file), "--home", "home", "--port", "0")
+
+
+class Refused(Stopped):
+    """Spark finds a mistake before data flows."""
+
+    flowed = False
+
+    def run(self) -> Report:
+        self.begun = self.flowed
+        failure = Failure(what="operator 'counts' groups by shop", why="it parts", fix="give it slices=1", final=True)
+        costs = {"bytes_received": 0, "bytes_pulled": 0, "bytes_published": 0, "bytes_shipped": 0}
+        return Report.model_validate(
+            {"app": "a", "run": "r", "epoch_s": 1.0, "epochs": 0, "elapsed_s": 0.0, "nodes": (), "slices": {}}
+            | {"faults": (), "transitions": (), "decisions": (), "sinks": {}, "diverged": (), "verdict": "failed"}
+            | {"failure": failure, "costs": {"cpu_s": {}, "peak_memory_bytes": {}, **costs}}
+        )
+
+
+@pytest.mark.parametrize(("begun", "code"), [(False, 2), (True, 1)])
+def test_a_mistake_that_spark_finds_is_an_error_and_no_failed_run(
+    begun: bool, code: int, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "Launcher", Refused)
+    monkeypatch.setattr(Refused, "flowed", begun)
+    output = call(str(file), "--home", "home", "--port", "0", code=code)
+    assert "groups by shop" in output
+    assert "fix: give it slices=1" in output
+    assert ("error operator" in output) is not begun
