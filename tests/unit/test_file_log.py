@@ -251,19 +251,34 @@ def test_an_acknowledgement_never_goes_back(log: FileLog) -> None:
 def test_an_acknowledgement_lost_to_a_power_cut_holds_bags_back(tmp_path: Path, log: FileLog) -> None:
     publish(log, *range(4))
     log.acknowledge(COUNTS, WORDS, 2)
-    (tmp_path / "words/0/acks/counts[0]").write_bytes(b"")
+    (tmp_path / "words/0/acks/counts[0]/0000000002").unlink()
     assert log.trim(WORDS, [COUNTS]) == -1
 
 
-def test_trimming_cuts_keeps_the_newest_and_everything_from_an_epoch_on(log: FileLog) -> None:
+def test_trimming_keeps_one_acknowledgement_of_each_reader(tmp_path: Path, log: FileLog) -> None:
+    publish(log, *range(4))
+    for epoch in range(3):
+        log.acknowledge(COUNTS, WORDS, epoch)
+    log.trim(WORDS, [COUNTS, OTHER])
+    assert [path.name for path in (tmp_path / "words/0/acks").rglob("0*")] == ["0000000002"]
+    assert log.acknowledged(COUNTS, WORDS) == 2
+
+
+def test_cuts_are_trimmed_to_the_floor_of_all_slices_that_share_them(log: FileLog) -> None:
     assert log.cuts(WORDS) == range(0)
     for epoch in range(4):
         log.record(WORDS, epoch, epoch * 10)
-    log.trim_cuts(WORDS, 2)
+    shared = {WORDS: [COUNTS], OTHER: [COUNTS]}
+    log.acknowledge(COUNTS, WORDS, 9)
+    log.trim_cuts(WORDS, shared)
+    assert log.cuts(WORDS) == range(4), "the other slice's reader has acknowledged nothing"
+    log.acknowledge(COUNTS, OTHER, 2)
+    log.trim_cuts(WORDS, shared)
     assert log.cuts(WORDS) == range(2, 4)
     assert [log.recorded(WORDS, epoch) for epoch in range(4)] == [None, None, 20, 30]
-    log.trim_cuts(WORDS, 9)
-    assert log.cuts(WORDS) == range(3, 4)
+    log.acknowledge(COUNTS, OTHER, 9)
+    log.trim_cuts(WORDS, shared)
+    assert log.cuts(WORDS) == range(3, 4), "the newest stays"
 
 
 def test_a_removed_cut_that_a_power_cut_brought_back_does_not_count(log: FileLog) -> None:

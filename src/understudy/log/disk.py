@@ -109,8 +109,10 @@ class Disk:
 
     def sync_tree(self, root: Path, files: Iterable[Path]) -> None:
         """Makes the names of files below a directory durable, and of the directories between; not the root's own."""
-        parents = {parent for file in files for parent in file.parents if parent.is_relative_to(root)}
-        for directory in sorted(parents, reverse=True):
+        directories: set[Path] = set()
+        for parent in {file.parent for file in files}:
+            directories.update(above for above in (parent, *parent.parents) if above.is_relative_to(root))
+        for directory in sorted(directories, reverse=True):
             self.sync(directory)
 
     def _anchor(self, directory: Path) -> None:

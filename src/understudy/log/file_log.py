@@ -1,7 +1,7 @@
 """Bags as files, on a local or mounted file system.
 
 log/<operator>/<slice>/0000000012.bag     a bag
-log/<operator>/<slice>/acks/<reader>      the newest epoch this reader has acknowledged
+log/<operator>/<slice>/acks/<reader>/0000000012   an epoch this reader has acknowledged; the newest counts
 log/<operator>/<slice>/cuts/0000000012    where the epoch of a live source ends
 log/<sink>/<slice>/reached                the newest epoch a sink has written
 log/<operator>/<slice>/fences/3           replicas of generations before the third shall be still
@@ -14,7 +14,7 @@ import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,11 @@ class FileLog:
             self._disk.replace(self._directory(reader) / "reached", [str(epoch).encode()])
 
     def reached(self, reader: SliceId) -> int:
-        return _number_in(self._directory(reader) / "reached")
+        try:
+            return int((self._directory(reader) / "reached").read_bytes())
+        except (FileNotFoundError, ValueError):
+            # A power cut may leave the file empty; the sink says so again when it is back.
+            return -1
 
     def first_missing(self, slice_id: SliceId, above: int = -1) -> int:
         epochs = self._epochs(slice_id)
@@ -116,11 +120,12 @@ class FileLog:
         self._settled[slice_id] = max(known, max(own | others, default=-1))
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
+        # A file each, which only appears: replacing one without a sync could lose the older acknowledgement as well.
         if epoch > self.acknowledged(reader, upstream):
-            self._disk.replace(self._ack(reader, upstream), [str(epoch).encode()])
+            self._disk.put_if_absent(self._acks(reader, upstream) / f"{epoch:010d}", [b""])
 
     def acknowledged(self, reader: SliceId, upstream: SliceId) -> int:
-        return _number_in(self._ack(reader, upstream))
+        return max(_numbers_in(self._acks(reader, upstream)), default=-1)
 
     def floor(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
         acknowledged = [self.acknowledged(reader, slice_id) for reader in readers]
@@ -130,17 +135,19 @@ class FileLog:
         newest, floor = self.newest(slice_id), self.floor(slice_id, readers)
         # The newest one stays: it says how far this slice has come.
         done = sorted(epoch for epoch in self._epochs(slice_id) if epoch <= floor and epoch < newest)
-        if done:
-            self._settle_acknowledgements(slice_id, readers)
+        self._settle_acknowledgements(slice_id, readers, needed=bool(done))
         for epoch in done:
             self._bag(slice_id, epoch).unlink(missing_ok=True)
         return done[-1] if done else -1
 
-    def _settle_acknowledgements(self, slice_id: SliceId, readers: Sequence[SliceId]) -> None:
-        for reader in readers:
-            self._disk.sync(self._ack(reader, slice_id))
-        if readers:
-            self._disk.sync_directory(self._directory(slice_id) / "acks")
+    def _settle_acknowledgements(self, slice_id: SliceId, readers: Sequence[SliceId], *, needed: bool) -> None:
+        """Makes the newest ones durable if anything is removed because of them, or older acknowledgements."""
+        for acks in (self._acks(reader, slice_id) for reader in readers):
+            there = sorted(_numbers_in(acks))
+            if there and (needed or len(there) > 1):
+                self._disk.sync_directory(acks)
+                for epoch in there[:-1]:
+                    (acks / f"{epoch:010d}").unlink(missing_ok=True)
 
     def damaged(self, slice_id: SliceId, first: int) -> list[int]:
         epochs = sorted(epoch for epoch in self._epochs(slice_id) if epoch >= first)
@@ -164,8 +171,7 @@ class FileLog:
         self._disk.put_if_absent(self._directory(slice_id) / "fences" / str(generation), [b""], durable=True)
 
     def fenced(self, slice_id: SliceId) -> int:
-        fences = self._directory(slice_id) / "fences"
-        return max((int(path.name) for path in fences.glob("[0-9]*")), default=0)
+        return max(_numbers_in(self._directory(slice_id) / "fences"), default=0)
 
     def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
         self._disk.put_if_absent(self._cut(slice_id, epoch), [json.dumps(value).encode()], durable=True)
@@ -186,14 +192,18 @@ class FileLog:
             oldest -= 1
         return range(oldest, newest + 1) if epochs else range(0)
 
-    def trim_cuts(self, slice_id: SliceId, below: int) -> None:
+    def trim_cuts(self, slice_id: SliceId, readers: Mapping[SliceId, Sequence[SliceId]]) -> None:
         epochs = self._cut_epochs(slice_id)
-        for epoch in sorted(epochs):
-            if epoch < below and epoch < max(epochs):
-                self._cut(slice_id, epoch).unlink(missing_ok=True)
+        below = min([*(self.floor(each, own) for each, own in readers.items()), max(epochs, default=0)])
+        done = sorted(epoch for epoch in epochs if epoch < below)
+        if done:
+            for each, own in readers.items():
+                self._settle_acknowledgements(each, own, needed=True)
+        for epoch in done:
+            self._cut(slice_id, epoch).unlink(missing_ok=True)
 
     def _cut_epochs(self, slice_id: SliceId) -> set[int]:
-        return {int(path.name) for path in self._cut(slice_id, 0).parent.glob("[0-9]*")}
+        return _numbers_in(self._cut(slice_id, 0).parent)
 
     def _directory(self, slice_id: SliceId) -> Path:
         return self._root / slice_id.operator / str(slice_id.index)
@@ -201,7 +211,7 @@ class FileLog:
     def _bag(self, slice_id: SliceId, epoch: int) -> Path:
         return self._directory(slice_id) / f"{epoch:010d}.bag"
 
-    def _ack(self, reader: SliceId, upstream: SliceId) -> Path:
+    def _acks(self, reader: SliceId, upstream: SliceId) -> Path:
         return self._directory(upstream) / "acks" / str(reader)
 
     def _cut(self, slice_id: SliceId, epoch: int) -> Path:
@@ -214,9 +224,5 @@ class FileLog:
         return {int(path.stem) for path in directory.iterdir() if path.suffix == ".bag" and path.stem.isdigit()}
 
 
-def _number_in(path: Path) -> int:
-    try:
-        return int(path.read_bytes())
-    except (FileNotFoundError, ValueError):
-        # A power cut may leave the file empty; asking for more than needed is the safe side.
-        return -1
+def _numbers_in(directory: Path) -> set[int]:
+    return {int(path.name) for path in directory.glob("[0-9]*")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -128,6 +128,7 @@ class Log(Protocol):
         """The epochs whose cuts are kept: an unbroken run up to the newest one recorded."""
         ...
 
-    def trim_cuts(self, slice_id: SliceId, below: int) -> None:
-        """Removes the cuts of epochs below this one, except the newest."""
+    def trim_cuts(self, slice_id: SliceId, readers: Mapping[SliceId, Sequence[SliceId]]) -> None:
+        """Removes the cuts below the floors of all slices that share them (given with their readers), except the
+        newest. As with bags, the acknowledgements are made durable first."""
         ...

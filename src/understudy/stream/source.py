@@ -74,7 +74,7 @@ class SourceReplica(Replica):
         if self.source.recorded:
             # A slice that returns makes the epochs after its own floor, and the first of them starts at that cut.
             slices = [SliceId(self.slice.operator, index) for index in range(self.vertex.slices)]
-            log.trim_cuts(self._cuts, min(log.floor(each, layout.readers(each)) for each in slices))
+            log.trim_cuts(self._cuts, {each: layout.readers(each) for each in slices})
 
     def _rows(self, reader: SourceReader, epoch: int) -> pa.Table:
         if self._status.ended_at is None:
