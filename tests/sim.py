@@ -12,6 +12,7 @@ from typing import Any
 from tests.builders import word_count, word_count_layout
 from understudy.control.instructions import Assign, Instruction
 from understudy.control.retention import acknowledgeable, kept
+from understudy.control.standby import effective
 from understudy.control.transitions import next_step
 from understudy.errors import InvalidInput
 from understudy.model.layout import Kind, Layout
@@ -157,6 +158,10 @@ class Node:
     frozen: bool = False
     jvm_frozen_at: float | None = None
     reachable: bool = True
+    pace: int = 1
+    """Its operators work in every so many steps; its heartbeats are not affected."""
+    burst: int = 1
+    """So many epochs they make in such a step, if there is input."""
 
     def connect(self) -> None:
         self.send = lambda message: self.inbox.append(message)
@@ -176,9 +181,10 @@ class Node:
         while self.inbox:
             self._obey(self.inbox.pop(0))
         for slice_id, hosted in list(self.replicas.items()):
-            in_jvm = self.cluster.layout[slice_id.operator].kind is Kind.OPERATOR
-            if hosted.status.state is not State.FAILED and not (in_jvm and self.jvm_frozen_at is not None):
-                self._work(slice_id, hosted)
+            for _ in range(self._epochs_now(slice_id)):
+                if hosted.status.state is not State.FAILED:
+                    self._work(slice_id, hosted)
+            hosted.change(behind=self._behind(slice_id, hosted))
         if self.send is not None:
             receipts = tuple(r for hosted in self.replicas.values() for r in hosted.receipts)
             for hosted in self.replicas.values():
@@ -188,6 +194,18 @@ class Node:
             beat = Heartbeat(ready=self.ready, replicas=statuses, receipts=receipts, jvm_silent_s=silent_s)
             if not self.cluster.manager.hear(self.name, beat):
                 self.send = None
+
+    def _epochs_now(self, slice_id: SliceId) -> int:
+        if self.cluster.layout[slice_id.operator].kind is not Kind.OPERATOR:
+            return 1
+        works = self.jvm_frozen_at is None and self.cluster.steps_done % self.pace == 0
+        return self.burst if works else 0
+
+    def _behind(self, slice_id: SliceId, hosted: Hosted) -> int:
+        bags, channels = self.cluster.bags, self.cluster.layout.channels(slice_id)
+        newest = min((bags.newest(channel.upstream) for channel in channels), default=-1)
+        works = hosted.deploy.ships and self.cluster.layout[slice_id.operator].kind is Kind.OPERATOR
+        return max(0, newest + 1 - hosted.next) if works else 0
 
     def _obey(self, message: Any) -> None:
         match message:
@@ -354,7 +372,7 @@ class Cluster:
         self.written: set[tuple[str, int]] = set()
         self.broken: dict[SliceId, Failure] = {}
         self.generations: dict[SliceId, int] = {}
-        self.started = 0
+        self.started = self.steps_done = 0
         self.manager = self._manage()
         self.nodes: dict[str, Node] = {}
         for _ in range(nodes):
@@ -437,6 +455,7 @@ class Cluster:
 
     def step(self) -> tuple[Instruction, ...]:
         self.now += BEAT_S
+        self.steps_done += 1
         for node in list(self.nodes.values()):
             node.step()
         instructions = self.manager.tick()
@@ -507,7 +526,7 @@ class Cluster:
         """Everybody does what their scheme asks for, as far as there are nodes for it."""
         alone = len(self.nodes) == 1
         for assignment in self.store.assignments():
-            row = ALL if assignment.awake else ROWS[assignment.scheme]
+            row = ALL if assignment.awake else ROWS[effective(assignment)]
             if assignment.standby is None:
                 if row.deployed and not alone:
                     return False

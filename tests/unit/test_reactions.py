@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, node, replica, sn
 
 from understudy.control.core import decide
 from understudy.control.instructions import LoseNode
-from understudy.control.reactions import react
+from understudy.control.reactions import BUDGET, react
 from understudy.control.spare import late, sleep
 from understudy.control.standby import agrees, deployments, protection
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Reaction, Recovery, Scheme
-from understudy.model.snapshot import Assignment, NodeView, Seat
+from understudy.model.snapshot import Alarms, Assignment, NodeView, Seat
 from understudy.model.switches import ALL, ROWS
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
@@ -162,6 +163,112 @@ def test_secondaries_sleep_while_a_primary_is_far_behind() -> None:
     assert not sleep(True, [1, 0])
 
 
+# -- a machine that is full
+
+
+def crowd(silent_s: float, *others: dict[str, Any], **changes: Any) -> dict[str, NodeView]:
+    """As `pair`, with more nodes beside the two."""
+    nodes = pair(silent_s, **changes)
+    return nodes | {f"other-{n}": node(f"other-{n}", **other) for n, other in enumerate(others)}
+
+
+def test_where_most_nodes_are_late_nobody_is_suspected() -> None:
+    late = {"late_s": 0.6}
+    assert reaction(SLICE, crowd(0.3, {}, {})) is True
+    assert reaction(SLICE, crowd(0.3, late, {})) is True, "most come in time"
+    assert reaction(SLICE, crowd(0.3, late, late, standby=late)) is None, "the machine is full, not the node"
+    assert reaction(SLICE, crowd(1.3, late, late, standby=late)) is True, "clearly longer than the others"
+    assert reaction(SLICE, crowd(0.3, {"silent_s": 0.3}, {"silent_s": 0.2}, standby={"silent_s": 0.1})) is None
+    assert reaction(SLICE, crowd(0.0, late, late, standby=late, connected=False)) is True, "that is no lateness"
+
+
+def test_a_node_that_is_slow_among_slow_ones_is_not_suspected() -> None:
+    slow = {"slow": True}
+    assert reaction(SLICE, crowd(0.0, {}, slow, slow=True)) is True
+    assert reaction(SLICE, crowd(0.0, slow, slow, slow=True)) is None
+
+
+def test_a_node_is_given_up_later_where_all_are_late() -> None:
+    late = {"late_s": 2.5}
+
+    def dead(silent_s: float, *others: dict[str, Any]) -> bool:
+        nodes = crowd(silent_s, *others, standby=others[0])
+        return DETECTOR.dead(nodes["node-1"], nodes.values())
+
+    assert dead(3.1, {}, {})
+    assert not dead(4.9, late, late)
+    assert dead(5.1, late, late)
+    assert dead(15.1, {"late_s": 60.0}, {"late_s": 60.0}), "never longer than for one whose work is done elsewhere"
+
+
+def test_where_all_are_late_a_node_need_not_be_better_than_the_others() -> None:
+    late = {"late_s": 0.5}
+    restless = {"steady_s": 0.2, "late_s": 0.4}
+    assert reaction(AWAKE, crowd(0.0, {}, {}, **restless)) is None
+    assert reaction(AWAKE, crowd(0.0, late, late, standby=late, **restless)) is False
+
+
+def test_after_every_false_alarm_a_slice_is_twice_as_patient() -> None:
+    alarmed = replace(SLICE, alarms=Alarms(false=2, at=100.0))
+
+    def wakes(silent_s: float, age_s: float, **changes: Any) -> bool:
+        return bool(list(react([alarmed], pair(silent_s, **changes), laid_out(), DETECTOR, age_s=age_s)))
+
+    assert not wakes(0.5, 101.0)
+    assert wakes(0.65, 101.0)
+    assert wakes(0.35, 161.0), "one of them is forgotten after a minute"
+    assert wakes(0.16, 221.0)
+    assert wakes(0.0, 101.0, connected=False), "a broken connection is no false alarm"
+
+
+def test_what_came_of_an_alarm_is_kept_in_the_assignment() -> None:
+    (woken,) = react([SLICE], pair(0.16), laid_out(), DETECTOR, age_s=50.0)
+    assert woken.assignment.alarms == Alarms(unproven=(50.0,))
+    well = pair(0.0, steady_s=9.0)
+    (slept,) = react([woken.assignment], well, laid_out(), DETECTOR, age_s=52.0)
+    assert slept.assignment.alarms == Alarms(false=1, at=52.0, unproven=(50.0,)), "nothing came of it"
+    made = replica(COUNTS, 2, lead=False, switches=ALL, first_bags=3)
+    (useful,) = react([woken.assignment], well | {"node-2": node("node-2", made)}, laid_out(), DETECTOR, age_s=52.0)
+    assert useful.assignment.alarms == Alarms()
+
+
+def test_the_cluster_wakes_only_so_many_in_a_minute_the_most_important_first() -> None:
+    slices = [SliceId("counts", n) for n in range(6)] + [SliceId("words", 0)]
+    nodes = {
+        "node-1": node("node-1", *(replica(s) for s in slices), silent_s=0.2),
+        "node-2": node("node-2", *(replica(s, 2, lead=False, switches=ROWS[HOT]) for s in slices)),
+    }
+    known = [replace(SLICE, slice=s) for s in slices]
+    layout = laid_out(objective="2 s")
+
+    def woken(assignments: list[Assignment], age_s: float, **first: Any) -> list[str]:
+        views = nodes | {"node-1": replace(nodes["node-1"], **first)}
+        found = react(assignments, views, layout, DETECTOR, Reaction.SPECULATIVE, age_s)
+        return [str(one.assignment.slice) for one in found if one.assignment.awake]
+
+    assert woken(known, 50.0) == [f"counts[{n}]" for n in range(BUDGET)]
+    spent = [replace(one, alarms=Alarms(unproven=(50.0,))) for one in known[:BUDGET]] + known[BUDGET:]
+    assert woken(spent, 100.0) == []
+    assert len(woken(spent, 111.0)) == BUDGET
+    assert len(woken(spent, 100.0, connected=False)) == len(known), "a broken connection costs nothing"
+
+
+def test_who_proved_to_be_of_use_does_not_count() -> None:
+    awake = replace(AWAKE, alarms=Alarms(unproven=(1.0,) * BUDGET))
+    other = SliceId("counts", 1)
+    nodes = pair(0.2)
+    nodes["node-1"] = replace(nodes["node-1"], replicas=(*nodes["node-1"].replicas, replica(other)))
+    for first_bags, wakes in ((0, 0), (1, 1)):
+        secondary = replica(COUNTS, 2, lead=False, switches=ALL, first_bags=first_bags)
+        nodes["node-2"] = node("node-2", secondary, replica(other, 2, lead=False, switches=ROWS[HOT]))
+        left = replace(awake, alarms=replace(awake.alarms, unproven=awake.alarms.unproven[:1]))
+        others = [
+            replace(SLICE, slice=SliceId("counts", n), node="node-2", alarms=Alarms(unproven=(1.0,))) for n in (2, 3, 4)
+        ]
+        found = list(react([left, replace(SLICE, slice=other), *others], nodes, laid_out(), DETECTOR, age_s=2.0))
+        assert len(found) == wakes
+
+
 # -- in a cluster
 
 
@@ -236,10 +343,65 @@ def test_a_secondary_that_dies_while_it_stands_in_is_replaced(tmp_path: Path) ->
 def test_a_late_word_is_a_false_alarm(tmp_path: Path) -> None:
     cluster, slice_id, name = speculative(tmp_path)
     cluster.nodes[name].frozen = True
-    cluster.now += 0.06
-    cluster.step()
+    cluster.steps(0.2)
     cluster.heal()
     cluster.until(lambda: "rolled_back" in kinds(cluster, slice_id))
     event = next(e for e in cluster.store.events() if e.kind == "rolled_back" and e.fields["slice"] == str(slice_id))
     assert event.fields["awake_s"] > 0
     assert {"cpu_s", "bytes_published", "false_alarm"} <= event.fields.keys()
+
+
+def storm(home: Path, seconds: float, seed: int, **spec: Any) -> tuple[Cluster, int]:
+    """Three nodes on a full machine: each is kept from its work at random, for up to half a second at a time."""
+    cluster, rng = Cluster(home, nodes=3, scheme=HOT, reaction="speculative", misses=30, **spec), random.Random(seed)
+    cluster.until(lambda: cluster.delivered > 2 and cluster.settled())
+    starved = dict.fromkeys(cluster.nodes, 0)
+    before = sum(event.kind == "woken" for event in cluster.store.events())
+    for _ in range(round(seconds / 0.1)):
+        for name in starved:
+            if starved[name] == 0 and rng.random() < 0.15:
+                starved[name] = rng.randint(2, 6)
+            cluster.nodes[name].frozen = starved[name] > 0
+            starved[name] = max(0, starved[name] - 1)
+        cluster.step()
+    return cluster, sum(event.kind == "woken" for event in cluster.store.events()) - before
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_full_machine_sets_off_no_storm(tmp_path: Path, seed: int) -> None:
+    """All nodes are late all the time and none of them fails: it was 50 wake-ups a minute and more."""
+    cluster, woken = storm(tmp_path, 120.0, seed)
+    assert woken < 10, f"{woken} wake-ups in two minutes"
+    cluster.heal()
+    cluster.until(cluster.settled)
+    assert finish(cluster).verdict == "exact"
+
+
+def test_a_manager_that_is_killed_in_a_storm_remembers_it(tmp_path: Path) -> None:
+    cluster, _ = storm(tmp_path, 30.0, seed=1)
+    before = {a.slice: a.alarms for a in cluster.store.assignments()}
+    assert any(alarms.unproven or alarms.false for alarms in before.values())
+    cluster.restart_manager()
+    assert {a.slice: a.alarms for a in cluster.store.assignments()} == before
+
+
+def test_a_full_node_throttles_its_secondaries_and_lets_them_go_on(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, nodes=3, scheme=HOT)
+    cluster.until(lambda: cluster.delivered > 2 and cluster.settled())
+    for one in cluster.nodes.values():
+        one.pace = 2
+    cluster.until(lambda: any(slice_.throttled for slice_ in cluster.manager.state().slices))
+    events = [event for event in cluster.store.events() if event.kind == "throttled"]
+    assert "is protected less" in events[0].text
+    assert events[0].fields["on"] is True
+    looks = {one.slice: one for one in cluster.manager.state().slices}
+    throttled = next(name for name, one in looks.items() if one.throttled)
+    cluster.steps(0.5)
+    assert {one.slice: one.protection for one in cluster.manager.state().slices}[throttled] == Scheme.DEPLOYED
+    cluster.restart_manager()
+    assert next(a for a in cluster.store.assignments() if str(a.slice) == throttled).throttle.on
+    for one in cluster.nodes.values():
+        one.pace, one.burst = 1, 3
+    cluster.until(lambda: not any(slice_.throttled for slice_ in cluster.manager.state().slices), seconds=600)
+    cluster.until(cluster.settled)
+    assert finish(cluster).verdict == "exact"

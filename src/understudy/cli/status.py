@@ -78,7 +78,8 @@ def drawn(view: View) -> Group:
     slices = Table("slice", "health", "scheme", "primary", "secondary", "epoch", "lag", box=None, header_style="bold")
     for entry in view.slices:
         word = Text(entry.health.replace("_", " "), COLOURS[entry.health])
-        scheme = entry.scheme if entry.scheme == entry.protection else f"{entry.scheme} (has {entry.protection})"
+        has = f"throttled, has {entry.protection}" if entry.throttled else f"has {entry.protection}"
+        scheme = entry.scheme if entry.scheme == entry.protection else f"{entry.scheme} ({has})"
         numbers = (str(max(entry.epoch, 0)) if entry.epoch >= 0 else "-", str(entry.lag))
         # Text, because "[0]" would be taken for markup.
         slices.add_row(Text(entry.slice), word, scheme or "-", entry.primary or "-", entry.secondary or "-", *numbers)

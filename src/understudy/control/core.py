@@ -35,6 +35,7 @@ from understudy.control.standby import (
     seats,
     standing_by,
 )
+from understudy.control.throttling import throttle
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import Failure, ReplicaStatus, State
 from understudy.model.names import SliceId
@@ -59,7 +60,7 @@ def decide(snapshot: Snapshot, detector: Detector) -> tuple[Instruction, ...]:
 def _lose_nodes(snapshot: Snapshot, detector: Detector) -> Iterator[LoseNode]:
     nodes = {node.name: node for node in snapshot.nodes}
     for node in snapshot.nodes:
-        if detector.dead(node, covered=covered(node, snapshot.assignments, nodes)):
+        if detector.dead(node, snapshot.nodes, covered=covered(node, snapshot.assignments, nodes)):
             yield LoseNode(node.name, snapshot.replace, _obituary(node))
 
 
@@ -151,9 +152,10 @@ def _settle(
         found = distrust(assignment, layout[assignment.slice.operator], replicas)
         if found is not None:
             changes[assignment.slice] = found
-    reactions = react(settled, nodes, layout, detector, snapshot.reaction)
+    reactions = react(settled, nodes, layout, detector, snapshot.reaction, snapshot.age_s)
     others = [*_forgive(settled, nodes), *look_after(settled, nodes, layout), *moves(snapshot, layout)]
-    for change in [*reactions, *others]:
+    throttled = throttle(settled, nodes, layout, snapshot.age_s) if snapshot.throttles else ()
+    for change in [*reactions, *others, *throttled]:
         changes.setdefault(change.assignment.slice, change)
     yield from changes.values()
     yield from _deploy([a for a in settled if a.slice not in changes], nodes, assigned, layout)

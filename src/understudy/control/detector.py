@@ -1,7 +1,13 @@
-"""Which nodes are gone, and which only seem to be, from what was last heard of them."""
+"""Which nodes are gone, and which only seem to be, from what was last heard of them.
+
+A node is compared with the others. When most of them are late, their machine is full, or the network is, or we are:
+then a node is suspected only if it has been silent for clearly longer than the others were lately.
+"""
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from understudy.model.messages import ReplicaStatus
@@ -13,6 +19,8 @@ CALM = 5
 """Heartbeats in a row that have to come in time before a node is believed to be well again."""
 PATIENT = 5
 """So many times longer a silent node is waited for while others do its work."""
+CLEARLY = 2
+"""So many times longer than the others a node has to be silent."""
 
 STALLS_S, STALLS_BATCHES = 10.0, 10.0
 """A replica is suspected if one batch takes this long, and so many times as long as the one before."""
@@ -34,28 +42,47 @@ class Detector:
     wake: int = 1
     """Heartbeats missed in a row until a node is suspected."""
 
-    def dead(self, node: NodeView, *, covered: bool = False) -> bool:
+    def dead(self, node: NodeView, among: Iterable[NodeView] = (), *, covered: bool = False) -> bool:
         """`covered`: all that the node should do is done elsewhere meanwhile."""
         if node.gone is not None:
             return True
-        misses = self.misses * PATIENT if covered else self.misses
         if not node.connected:
             return node.silent_s > self.misses_disconnected * self.heartbeat_s
-        return _quiet_s(node) > misses * self.heartbeat_s
+        longest = self.misses * PATIENT * self.heartbeat_s
+        usual = longest if covered else self.misses * self.heartbeat_s
+        return _quiet_s(node) > min(longest, max(usual, CLEARLY * self.lateness(node, among)))
 
     @property
     def missed_s(self) -> float:
         """After so long a heartbeat counts as missed."""
         return (1 + LATE) * self.heartbeat_s
 
-    def suspects(self, node: NodeView) -> bool:
-        silent = _quiet_s(node) > (self.wake + LATE) * self.heartbeat_s
-        return not node.connected or node.slow or silent or node.gone is not None
+    def lateness(self, node: NodeView, among: Iterable[NodeView]) -> float:
+        """How late the others are or were lately, the median of them; 0 while most come in time."""
+        others = [other for other in among if other.name != node.name and other.connected]
+        return statistics.median_low([self._late_s(other) for other in others]) if others else 0.0
 
-    def trusts(self, node: NodeView) -> bool:
+    def _late_s(self, node: NodeView) -> float:
+        return max(node.late_s, _quiet_s(node) if _quiet_s(node) > self.missed_s else 0.0)
+
+    def suspects(self, node: NodeView, among: Iterable[NodeView] = (), patience: int = 1) -> bool:
+        """`among` are all nodes; `patience` is how many times longer than usual its silence must be."""
+        if not node.connected or node.gone is not None:
+            return True
+        known = list(among)
+        others = [other.slow for other in known if other.name != node.name and other.connected]
+        if node.slow and patience == 1 and 2 * sum(others) <= len(others):
+            return True
+        allowed = (self.wake + LATE) * self.heartbeat_s * patience
+        return _quiet_s(node) > max(allowed, CLEARLY * self.lateness(node, known))
+
+    def trusts(self, node: NodeView, among: Iterable[NodeView] = ()) -> bool:
         """Whether a node that was suspected is well again. Not the same as its not being suspected any more: a starved
-        node gets a word out now and then."""
-        return not self.suspects(node) and node.steady_s >= CALM * self.heartbeat_s
+        node gets a word out now and then. Where most nodes are late, it need not be better than they are."""
+        known = list(among)
+        steady = node.steady_s >= CALM * self.heartbeat_s
+        as_others = 0 < node.late_s <= CLEARLY * self.lateness(node, known)
+        return not self.suspects(node, known) and (steady or as_others)
 
     @property
     def usual_s(self) -> float:

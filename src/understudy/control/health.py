@@ -85,6 +85,8 @@ def _judge_running(entry: SliceState, replica: ReplicaStatus) -> tuple[Health, s
         return Health.DEGRADED, f"works, but its checkpoint could not be shipped, {times}: {replica.ship_error}"
     if entry.late:
         return Health.DEGRADED, f"works on {entry.primary}, but is {entry.lag} epochs behind the newest"
+    if entry.throttled:
+        return Health.DEGRADED, f"works, but its secondary on {entry.secondary or 'a full node'} is throttled"
     if _rank(entry.protection) < _rank(entry.scheme):
         return Health.DEGRADED, f"works, but has {entry.protection} where {entry.scheme} is wanted"
     return Health.HEALTHY, f"works on {entry.primary}"

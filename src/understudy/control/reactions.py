@@ -8,12 +8,18 @@ Waking for nothing costs little and loses nothing, because publishing is put-if-
 An active standby works anyway: to wake it is to let it publish what it holds. That costs nothing, so it is done at the
 first miss whatever the reaction.
 
-What was decided is in the assignment, so nothing has to be remembered here, and a manager that is killed in between
-goes on from what it finds.
+On a machine that is full everybody is late at times, and secondaries that wake for that make it fuller. Three things
+damp it: the detector compares a node with the others; a slice whose secondary was woken for nothing gets twice as
+patient each time; and the whole cluster wakes only a few secondaries a minute that have not shown to be of any use, the
+most important first. A node whose connection broke is nearly proven to be dead, and none of this holds for it.
+
+What was decided, and what came of it, is in the assignment, so nothing has to be remembered here, and a manager that is
+killed in between goes on from what it finds.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -23,8 +29,15 @@ from understudy.control.standby import standing_by
 from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import State
 from understudy.model.recovery import Guarantee, Reaction, Scheme
-from understudy.model.snapshot import Assignment, NodeView
-from understudy.model.switches import OFF, ROWS
+from understudy.model.snapshot import Alarms, Assignment, NodeView
+from understudy.model.switches import OFF, ROWS, rank
+
+BUDGET = 4
+"""Secondaries in a minute that are woken without being of any use, or without having shown it yet."""
+MINUTE_S = 60.0
+FORGIVEN_S = 60.0
+"""A false alarm is forgotten after so long without another one."""
+MOST_DOUBLINGS = 5
 
 
 def react(
@@ -33,20 +46,76 @@ def react(
     layout: Layout,
     detector: Detector,
     for_all: Reaction | None = None,
+    age_s: float = 0.0,
 ) -> Iterator[Assign]:
     """Wakes secondaries of nodes that are suspected, and lets those sleep whose primaries are well again."""
-    for assignment in assignments:
+    known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
+    everyone = list(nodes.values())
+    left = BUDGET - sum(_unproven(assignment, nodes, age_s) for assignment in known)
+    for assignment in known:
         node = nodes[assignment.node]
         if assignment.awake:
             if _is_well(assignment, node, nodes, detector):
-                yield Assign(replace(assignment, awake=False), f"{assignment.slice}: {node.name} is well again")
-        elif _is_suspect(assignment, node, detector) and _can_wake(
-            assignment, nodes, layout[assignment.slice.operator], for_all
+                yield Assign(_slept(assignment, nodes, age_s), f"{assignment.slice}: {node.name} is well again")
+            continue
+        if not _is_suspect(assignment, node, everyone, detector, age_s):
+            continue
+        standby, secondary = assignment.standby, standing_by(assignment, nodes)
+        if standby is None or secondary is None or detector.suspects(nodes[standby.node], everyone):
+            continue
+        # A node that said so, or whose connection broke, is as good as dead: then neither budget nor room matters.
+        proven = not node.connected or node.gone is not None
+        if (proven or (left > 0 and not assignment.throttle.on)) and _can_wake(
+            assignment, layout[assignment.slice.operator], for_all
         ):
-            standby = assignment.standby
-            if standby is not None and not detector.suspects(nodes[standby.node]):
-                reason = f"{assignment.slice}: {standby.node} wakes, because {_sign(assignment, node)}"
-                yield Assign(replace(assignment, awake=True), reason)
+            left -= not proven
+            reason = f"{assignment.slice}: {standby.node} wakes, because {_sign(assignment, node)}"
+            yield Assign(_woken(assignment, secondary.first_bags, None if proven else age_s), reason)
+
+
+def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]:
+    """The most important slices come first: those with the shortest objective, then those with the best protection."""
+    objective_s = layout[assignment.slice.operator].recovery.objective_s
+    return (math.inf if objective_s is None else objective_s, -rank(assignment.scheme), str(assignment.slice))
+
+
+def patience(alarms: Alarms, age_s: float) -> int:
+    """How many times longer than usual a node must be silent, after secondaries were woken for nothing."""
+    forgiven = max(0.0, age_s - alarms.at) // FORGIVEN_S
+    return int(2 ** min(MOST_DOUBLINGS, max(0, alarms.false - forgiven)))
+
+
+def _unproven(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> int:
+    """The wake-ups of the last minute that count against the budget."""
+    recent = len(_recent(assignment.alarms, age_s))
+    return recent - (recent > 0 and assignment.awake and _useful(assignment, nodes))
+
+
+def _recent(alarms: Alarms, age_s: float) -> tuple[float, ...]:
+    return tuple(at for at in alarms.unproven if age_s - at < MINUTE_S)
+
+
+def _useful(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
+    """Whether a secondary that was woken has made something that nobody else had made."""
+    secondary = standing_by(assignment, nodes)
+    return secondary is not None and secondary.first_bags > assignment.alarms.first_bags
+
+
+def _woken(assignment: Assignment, first_bags: int, charged_at: float | None) -> Assignment:
+    alarms = replace(assignment.alarms, first_bags=first_bags)
+    if charged_at is not None:
+        alarms = replace(alarms, unproven=(*_recent(alarms, charged_at), charged_at))
+    return replace(assignment, awake=True, alarms=alarms)
+
+
+def _slept(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
+    """The secondary sleeps again; it was a false alarm if nothing came of it."""
+    alarms = assignment.alarms
+    if _useful(assignment, nodes):
+        alarms = Alarms(unproven=alarms.unproven[:-1])
+    else:
+        alarms = replace(alarms, false=int(math.log2(patience(alarms, age_s))) + 1, at=age_s)
+    return replace(assignment, awake=False, alarms=alarms)
 
 
 def covered(node: NodeView, assignments: Iterable[Assignment], nodes: Mapping[str, NodeView]) -> bool:
@@ -55,7 +124,7 @@ def covered(node: NodeView, assignments: Iterable[Assignment], nodes: Mapping[st
     return bool(hosted) and all(one.awake and standing_by(one, nodes) is not None for one in hosted)
 
 
-def _can_wake(assignment: Assignment, nodes: Mapping[str, NodeView], vertex: Vertex, for_all: Reaction | None) -> bool:
+def _can_wake(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
     """Two copies will work for a while, so both must come to the same result, and one that works already need not wake.
 
     Not where a bag must be made again: the state of the secondary may be past it already.
@@ -65,23 +134,26 @@ def _can_wake(assignment: Assignment, nodes: Mapping[str, NodeView], vertex: Ver
         return False
     if reaction != Reaction.SPECULATIVE and scheme is not Scheme.ACTIVE_STANDBY:
         return False
-    agree = vertex.deterministic and not assignment.passive and Guarantee(vertex.recovery.guarantee).replays
-    return agree and standing_by(assignment, nodes) is not None
+    return vertex.deterministic and not assignment.passive and Guarantee(vertex.recovery.guarantee).replays
 
 
 def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeView], detector: Detector) -> bool:
     """The node answers, and the primary is where its secondary is: it has read back what it missed."""
     primary = node.hosting(assignment.slice, assignment.generation)
     secondary = standing_by(assignment, nodes)
-    if primary is None or primary.state is not State.RUNNING or not detector.trusts(node) or stalls(primary):
+    trusted = detector.trusts(node, nodes.values())
+    if primary is None or primary.state is not State.RUNNING or not trusted or stalls(primary):
         return False
     return secondary is None or primary.epoch >= secondary.epoch - 1
 
 
-def _is_suspect(assignment: Assignment, node: NodeView, detector: Detector) -> bool:
+def _is_suspect(
+    assignment: Assignment, node: NodeView, everyone: list[NodeView], detector: Detector, age_s: float
+) -> bool:
     """The node as a whole, or this one replica, which has input and makes nothing of it."""
     primary = node.hosting(assignment.slice, assignment.generation)
-    return detector.suspects(node) or (primary is not None and stalls(primary))
+    stalled = primary is not None and stalls(primary)
+    return stalled or detector.suspects(node, everyone, patience(assignment.alarms, age_s))
 
 
 def _sign(assignment: Assignment, node: NodeView) -> str:

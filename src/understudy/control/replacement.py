@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from understudy.model.view import RunState
+from understudy.model.view import RunState, SliceState
 
 PATIENCE_S = 20.0
 MOST = 2
@@ -21,5 +21,10 @@ def may_replace(state: RunState, missing_s: float, running: int, wanted: int) ->
     if running >= MOST * wanted:
         return False
     ready = sum(node.ready and node.connected for node in state.nodes)
-    back = all(one.state == "running" and (ready < 2 or one.protection == one.scheme) for one in state.slices)
+    back = all(one.state == "running" and (ready < 2 or _protected(one)) for one in state.slices)
     return back or ready == 0 or missing_s >= PATIENCE_S
+
+
+def _protected(one: SliceState) -> bool:
+    """As well as there is room for."""
+    return one.throttled or one.protection == one.scheme

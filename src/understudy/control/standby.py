@@ -10,7 +10,7 @@ from understudy.control.placement import candidates, weight
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.recovery import ACTIVE, Guarantee, Scheme
-from understudy.model.snapshot import Assignment, NodeView, Seat
+from understudy.model.snapshot import Alarms, Assignment, NodeView, Seat
 from understudy.model.switches import ALL, OFF, ROWS, rank, reached
 
 MAX_MISHAPS = 3
@@ -41,6 +41,12 @@ def initial_scheme(vertex: Vertex, for_all: Scheme | None) -> Scheme:
     return allowed(Scheme(for_all or own), vertex, passive=False)
 
 
+def effective(assignment: Assignment) -> Scheme:
+    """The scheme a slice gets now: a throttled secondary stays deployed and does nothing more."""
+    scheme = assignment.scheme
+    return Scheme.DEPLOYED if assignment.throttle.on and rank(scheme) > rank(Scheme.DEPLOYED) else scheme
+
+
 def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, Deploy]]:
     """What the primary and the secondary of a slice shall be, and where."""
     vertex, name = layout[assignment.slice.operator], str(assignment.slice)
@@ -56,7 +62,7 @@ def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, D
     )
     if assignment.standby is not None:
         seat, awake = assignment.standby, assignment.awake
-        switches = ALL if awake else ROWS[assignment.scheme]
+        switches = ALL if awake else ROWS[effective(assignment)]
         every = 1 if awake else 0
         yield (
             seat.node,
@@ -68,6 +74,8 @@ def _interval(vertex: Vertex, assignment: Assignment) -> int:
     """Epochs between two shipped checkpoints; 0 where nothing is kept."""
     if assignment.scheme is Scheme.NONE or vertex.recovery.guarantee == Guarantee.AMNESIA:
         return 0
+    if assignment.throttle.on:
+        return vertex.recovery.interval(effective(assignment))
     return assignment.ship_every or vertex.recovery.interval(assignment.scheme)
 
 
@@ -92,7 +100,7 @@ def promote(assignment: Assignment, reason: str) -> Assign:
     seat = assignment.standby
     if seat is None:
         raise ValueError(f"{assignment.slice} has no secondary")
-    promoted = replace(assignment.alone(), node=seat.node, generation=seat.generation)
+    promoted = replace(assignment.alone(), node=seat.node, generation=seat.generation, alarms=Alarms())
     return Assign(promoted, f"{assignment.slice} is taken over by {seat.node}, which stood by: {reason}")
 
 
@@ -142,7 +150,7 @@ def _primary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaSt
 
 def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment | None:
     """The assignment without a secondary that is no good; None if its secondary is all right."""
-    seat, row = assignment.standby, ROWS[assignment.scheme]
+    seat, row = assignment.standby, ROWS[effective(assignment)]
     if row == OFF:
         return assignment.alone() if seat else None
     if seat is None:

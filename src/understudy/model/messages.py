@@ -67,7 +67,8 @@ class ReplicaStatus(Frozen):
     restore of it would read. `first_bags` nobody had published before;
     `read_back` epochs were not worked off, because another replica had shipped their state. `sleeps`: it should work,
     but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its primary.
-    `stalled_s`: for so long the query has had input and has finished nothing."""
+    `behind`: so many epochs of its input are there and not done yet, where it ships. `stalled_s`: for so long the query
+    has had input and has finished nothing."""
 
     slice: str
     generation: int
@@ -98,6 +99,7 @@ class ReplicaStatus(Frozen):
     spooled: int = 0
     sleeps: bool = False
     late: bool = False
+    behind: int = 0
     gaps: tuple[Span, ...] = ()
     forgotten: tuple[Span, ...] = ()
     ended_at: int | None = None

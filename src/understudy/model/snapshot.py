@@ -45,6 +45,10 @@ class NodeView:
     """For so long its JVM had not moved when the last heartbeat was sent."""
     gone: str | None = None
     """Its last word: why it ends."""
+    late_s: float = 0.0
+    """The longest time between two of its heartbeats lately, if that was too long; 0 if all came in time."""
+    full_s: float = 0.0
+    """Since its primaries have fallen behind their input; 0 while they keep up."""
 
     def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
         """The replica of a slice under a generation, if this node was heard to have it."""
@@ -58,6 +62,30 @@ class Seat:
 
     node: str
     generation: int
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """What waking the secondary of a slice has come to. Times are ages of the run, in seconds."""
+
+    false: int = 0
+    """So many times in a row it was woken and made nothing new."""
+    at: float = 0.0
+    """When the last of these false alarms ended."""
+    unproven: tuple[float, ...] = ()
+    """When it was woken lately, where that has come to nothing or to nothing yet."""
+    first_bags: int = 0
+    """How many bags the secondary had been the first to publish when it was woken."""
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """Whether a secondary does without its part of a full node. `at` is the age of the run at the last change."""
+
+    on: bool = False
+    at: float = 0.0
+    times: int = 0
+    """So many times in a row it was throttled again soon after it had been let go on."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +118,8 @@ class Assignment:
     """Two replicas disagreed once, so from then on only one may work."""
     awake: bool = False
     """The secondary works beside the primary, whose node is silent or slow; it sleeps again when that is over."""
+    alarms: Alarms = Alarms()
+    throttle: Throttle = Throttle()
 
     def alone(self) -> Assignment:
         """Without a secondary; its generation is never given out again."""
@@ -99,6 +129,11 @@ class Assignment:
         """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
         generation = self.next_generation
         return replace(self, node=node, generation=generation, issued=generation, standby=None, awake=False)
+
+    def rested(self) -> Assignment:
+        """Hosted by nobody, and nothing is held against it: so a run that is resumed begins."""
+        fresh = replace(self, failures=0, waits_for=(), spoilt=None, spoilings=0, mishaps=0, rests_until=0)
+        return replace(fresh.alone(), node="", alarms=Alarms(), throttle=Throttle())
 
     @property
     def next_generation(self) -> int:
@@ -124,3 +159,7 @@ class Snapshot:
     """Answers slow nodes for every operator, whatever it asks for itself."""
     left_s: float | None = None
     """Until a run of limited time is over; negative afterwards."""
+    age_s: float = 0.0
+    """Since data flows; it goes on counting when the manager is restarted."""
+    throttles: bool = True
+    """Secondaries give way on full nodes. Not in a run without a clock: there everybody is always behind."""

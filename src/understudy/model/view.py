@@ -42,6 +42,8 @@ class SliceState(Frozen):
     secondary: str | None = None
     awake: bool = False
     """The secondary stands in for a primary that is silent or slow."""
+    throttled: bool = False
+    """The secondary is only deployed, because its node is full."""
     epoch: int = -1
     lag: int = 0
     may_lag: int | None = None

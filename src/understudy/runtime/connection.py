@@ -6,10 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from understudy.control.spare import sleep
 from understudy.model.messages import Heartbeat, Hello
 from understudy.model.run import Frozen
 from understudy.model.snapshot import NodeView
 from understudy.model.view import NodeState
+
+LATELY_S = 10.0
 
 
 @dataclass
@@ -28,6 +31,10 @@ class Connection:
     """It was said that nothing is left here."""
     gone: str | None = None
     """The node's last word: why it ends."""
+    delays: tuple[tuple[float, float], ...] = ()
+    """Heartbeats that came late in the last seconds: when, and how long after the one before."""
+    full_at: float | None = None
+    """Since its primaries are behind their input."""
 
     @property
     def domain(self) -> str:
@@ -51,12 +58,21 @@ class Connection:
             slow=self.beat.slow,
             jvm_silent_s=self.beat.jvm_silent_s,
             gone=self.gone,
+            late_s=max((delay for at, delay in self.delays if now - at <= LATELY_S), default=0.0),
+            full_s=0.0 if self.full_at is None else now - self.full_at,
         )
 
     def hear(self, beat: Heartbeat, now: float, missed_s: float) -> None:
         """A heartbeat that comes late ends the time in which all of them came in time."""
-        if max(now - self.heard_at, beat.jvm_silent_s) > missed_s or beat.slow:
+        delay = max(now - self.heard_at, beat.jvm_silent_s)
+        if delay > missed_s or beat.slow:
             self.steady_at = now
+        if delay > missed_s:
+            self.delays = (*(one for one in self.delays if now - one[0] <= LATELY_S), (now, delay))
+        if not sleep(self.full_at is not None, [r.behind for r in beat.replicas if r.lead and r.is_back]):
+            self.full_at = None
+        elif self.full_at is None:
+            self.full_at = now
         self.heard_at = max(self.heard_at, now)
         self.beat = beat
 

@@ -88,6 +88,9 @@ class Guarding(Watched):
             self.note("standby", reason, fields | {"node": node, "scheme": new.scheme})
         elif new.awake != before.awake:
             self._note_reaction(new, reason)
+        elif new.throttle.on != before.throttle.on:
+            host = new.standby.node if new.standby else None
+            self.note("throttled", reason, fields | {"node": host, "on": new.throttle.on})
         elif new.mishaps > before.mishaps or new.passive != before.passive:
             self.note("unprotected", reason, fields)
 

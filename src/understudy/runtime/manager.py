@@ -345,6 +345,8 @@ class Manager(Guarding):
             reaction=Reaction(self.run.reaction) if self.run.reaction else None,
             waited_s=now - self._began,
             left_s=self._left_s(now) if running else None,
+            age_s=now - self._running_since,
+            throttles=self.run.primaries_first and not self.run.fast,
         )
 
     def _left_s(self, now: float) -> float | None:

@@ -6,7 +6,6 @@ import importlib.metadata
 import shutil
 import socket
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from understudy.errors import InvalidInput, Unavailable
@@ -113,7 +112,7 @@ def reopen(home: Home, spec: RunSpec, topology: Topology) -> None:
         store.keep({"run": spec.model_dump(), **facts})
         for assignment in store.assignments():
             # No node carries this name, so every slice is placed anew, under a higher generation.
-            store.assign(replace(assignment.alone(), node="", failures=0, waits_for=(), mishaps=0, rests_until=0))
+            store.assign(assignment.rested())
     finally:
         store.close()
 

@@ -187,6 +187,7 @@ class Watched(ABC):
                     primary=assignment.node,
                     secondary=assignment.standby.node if assignment.standby else None,
                     awake=assignment.awake,
+                    throttled=assignment.throttle.on,
                     epoch=own.epoch if own else -1,
                     lag=newest - own.epoch if own else newest + 1,
                     may_lag=None if self.run.fast else may_lag(objective_s, epoch_s, backlog),

@@ -245,7 +245,9 @@ class QueryReplica(Following):
         if time.monotonic() - self._seen_at > LOOK_EVERY_S:
             self._seen_at = time.monotonic()
             if self._ask.ships:
-                self.site.crowd.see(self.slice, self.inputs.newest() - self._done)
+                behind = self.inputs.newest() - self._done
+                self.site.crowd.see(self.slice, behind)
+                self.update(behind=max(0, behind))
         sleeps = not self._ask.ships and self.site.crowd.crowded
         if sleeps != self._status.sleeps:
             logger.info("%s %s", self, "sleeps, because primaries here are behind" if sleeps else "works again")

@@ -11,7 +11,7 @@ const LANES = ["run", "roll-back", "recovered", "transition", "switch", "reactio
 const LANE_OF = {
   fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection",
   assigned: "reaction", promoted: "reaction", standby: "reaction", drain: "reaction", drained: "reaction",
-  woken: "reaction", stood_in: "recovered",
+  woken: "reaction", throttled: "reaction", stood_in: "recovered",
   switched: "switch", transition: "transition", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
 };
 const TONES = { fault: "down", detection: "catching_up", reaction: "accent", recovered: "healthy", switch: "tentative", transition: "tentative", "roll-back": "degraded", run: "quiet" };
