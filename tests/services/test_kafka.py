@@ -9,7 +9,7 @@ import pytest
 
 from understudy.testing.services import Kafka
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 
 
 def _producer(kafka: Kafka, **settings: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from understudy.testing.services import ZooKeeper
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 HOLDER = """
 import sys

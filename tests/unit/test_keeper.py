@@ -13,7 +13,7 @@ import pytest
 
 from understudy.runtime.processes import spawn_foreign
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 # Starts a shell that has a child of its own, tells both ids, and waits to be killed.
 PARENT = """
