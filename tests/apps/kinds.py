@@ -16,6 +16,8 @@ import understudy as us
 
 USERS = 50
 SCHEMA = "user int, at timestamp, amount long"
+SPARSE = us.setting("sparse", 0)
+"""With 1 the clicks come in one of five epochs and ahead of the payments: which payments are late depends on both."""
 
 
 def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> pa.Table:
@@ -29,6 +31,10 @@ def make(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> p
             "amount": pa.array(rng.integers(1, 100, rows), pa.int64()),
         }
     )
+
+
+def make_sparse(epoch: int, slice_index: int, rows: int, rng: np.random.Generator) -> pa.Table:
+    return make(epoch + 8, slice_index, rows if epoch % 5 == 0 else 0, rng)
 
 
 class Running(StatefulProcessor):
@@ -50,7 +56,7 @@ class Running(StatefulProcessor):
 app = us.Topology("kinds", epoch=us.setting("epoch", "500 ms"))
 RATE, SLICES = us.setting("rate", 400), us.setting("slices", 2)
 payments = app.source("payments", us.sources.Generator(make, SCHEMA, rate=RATE, seed=7), slices=SLICES)
-clicks = app.source("clicks", us.sources.Generator(make, SCHEMA, rate=RATE / 4, seed=8))
+clicks = app.source("clicks", us.sources.Generator(make_sparse if SPARSE else make, SCHEMA, rate=RATE / 4, seed=8))
 
 
 @app.operator(payments, key="user", slices=SLICES, output_mode="update")

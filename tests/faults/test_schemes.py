@@ -34,7 +34,7 @@ def kill_under_every_scheme(driver: Driver) -> Script:
 
 def test_a_kill_under_every_scheme_leaves_no_trace(tmp_path: Path) -> None:
     driver = Driver(kill_under_every_scheme)
-    settings = {"rate": "100", "slices": "1", "epoch": "3 s"}
+    settings = {"rate": "100", "slices": "1", "epoch": "3 s", "sparse": "1"}
     # By the clock, with room: two copies that work as fast as they can leave none for a third that starts.
     report = run(APP, tmp_path, drive=driver, nodes=2, replace=True, fast=False, settings=settings)
     assert report.verdict == "exact", report.failure
@@ -44,6 +44,6 @@ def test_a_kill_under_every_scheme_leaves_no_trace(tmp_path: Path) -> None:
     covered = {(r.slice.partition("[")[0], r.scheme) for fault in report.faults for r in fault.recoveries}
     assert covered >= {(kind, str(scheme)) for kind in KINDS for scheme in LADDER}
 
-    expected = kinds.expected(app.make, report.epochs, rate=100, slices=1, epoch_s=3)
+    expected = kinds.expected(app.make, report.epochs, rate=100, slices=1, epoch_s=3, make_clicks=app.make_sparse)
     assert min(rows(expected).values()) > 2
     assert differences(tmp_path, expected) == []

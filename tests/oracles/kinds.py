@@ -11,9 +11,16 @@ DELAY = timedelta(seconds=2)
 BEFORE = timedelta(seconds=1), timedelta(0)
 
 
-def expected(make: Make, epochs: int, rate: float = 400, slices: int = 2, epoch_s: float = 0.5) -> dict[str, Output]:
+def expected(
+    make: Make,
+    epochs: int,
+    rate: float = 400,
+    slices: int = 2,
+    epoch_s: float = 0.5,
+    make_clicks: Make | None = None,
+) -> dict[str, Output]:
     payments = generated(make, rate, 7, epochs, epoch_s, slices)
-    clicks = generated(make, rate / 4, 8, epochs, epoch_s)
+    clicks = generated(make_clicks or make, rate / 4, 8, epochs, epoch_s)
     totals = operators.sums(payments, "user", "amount")
     return {
         "large": operators.selected(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.builders import COUNTS
+from tests.checkpoints import FakeQuery
 from tests.sim import Cluster
 from tests.snapshots import replica
 
@@ -19,10 +20,27 @@ from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.page import Health
 from understudy.model.view import NodeState, SliceState
+from understudy.stream.checkpoint import Watermarks
 from understudy.stream.replica import describe
 from understudy.stream.shipper import Shipper
+from understudy.stream.shipping import Shipped, Store
 
 LINES = SliceId.parse("lines[0]")
+
+
+class FakeGated:
+    """A query that commits a batch to its directory some time before its gate knows of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self._asked = directory, 0
+
+    def await_committed(self, epoch: int, millis: int) -> bool:
+        self._asked += 1
+        return epoch <= 3 or self._asked > 2
+
+    def watermarks(self, epoch: int) -> Watermarks:
+        assert self.await_committed(epoch, 0), "nobody knows them yet"
+        return (epoch * 1000, None)
 
 
 def acknowledged_by(tmp_path: Path, deploy: Deploy) -> int:
@@ -146,3 +164,24 @@ def test_the_slice_is_not_shown_as_healthy() -> None:
         Health.DEGRADED,
         "works, but its checkpoint could not be shipped, 3 times in a row: no space",
     )
+
+
+def test_the_watermarks_shipped_are_those_of_the_epoch_shipped(tmp_path: Path) -> None:
+    """Epoch 3 is due; Spark has committed epoch 4 meanwhile, and that is what the checkpoint then holds."""
+    FakeQuery(tmp_path / "local").run(5)
+    store = Store(tmp_path / "shipped", COUNTS, Disk())
+    replica: Any = SimpleNamespace(
+        slice=COUNTS,
+        store=store,
+        query=FakeGated(tmp_path / "local"),
+        vertex=SimpleNamespace(stateful=True),
+        deploy=Deploy(slice=str(COUNTS), generation=1, ship_every=1),
+        shipped=Shipped(),
+        channels=[],
+        site=SimpleNamespace(log=FileLog(tmp_path / "log", Disk()), released=lambda _: -1),
+        status=lambda: SimpleNamespace(bytes_shipped=0),
+        update=lambda **_: None,
+    )
+    Shipper(replica)._ship(3)
+    (marker,) = store.markers()
+    assert (marker.epoch, marker.watermarks) == (4, (4000, None))

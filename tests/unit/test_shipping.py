@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from tests.checkpoints import FakeQuery
 
 from understudy.errors import Unavailable
 from understudy.log.disk import TEMPORARY, Disk
-from understudy.stream.checkpoint import Marker, committed
+from understudy.stream.checkpoint import Marker, committed, decode, encode
 from understudy.stream.shipping import Shipped, Store
 
 Stop = Callable[[Callable[[Disk], object], int], bool]
@@ -71,6 +73,25 @@ def slice_(tmp_path: Path) -> Slice:
     return Slice(tmp_path)
 
 
+def test_watermarks_come_back_with_the_checkpoint_they_belong_to(tmp_path: Path, slice_: Slice) -> None:
+    for epoch in range(3):
+        slice_.query.run(1)
+        checkpoint = replace(slice_.query.committed(), watermarks=(epoch * 1000, None))
+        slice_.store().ship(checkpoint, epoch, 1, slice_.shipped)
+        slice_.store().recycle(EVERYTHING)
+    newest, rewound = slice_.restore(tmp_path / "b"), slice_.restore(tmp_path / "c", before=2)
+    assert newest is not None
+    assert rewound is not None
+    assert [marker.watermarks for marker in (newest, rewound)] == [(2000, None), (1000, None)]
+
+
+def test_a_marker_without_watermarks_can_be_read_and_says_that_they_are_not_known() -> None:
+    fields = {"epoch": 3, "generation": 1, "files": []}
+    old = json.dumps(fields | {"crc": zlib.crc32(json.dumps(fields, sort_keys=True).encode())})
+    assert decode(old.encode()) == Marker(3, 1, (), None)
+    assert decode(encode(Marker(3, 1, (), ()))) == Marker(3, 1, (), ())
+
+
 def test_a_restored_checkpoint_is_the_shipped_one_to_the_byte(tmp_path: Path, slice_: Slice) -> None:
     slice_.query.run(4)
     slice_.query.begin_next()
@@ -94,7 +115,7 @@ def test_a_slice_without_state_ships_where_it_is(tmp_path: Path, slice_: Slice) 
     for epoch in (4, 9):
         assert slice_.store().ship(None, epoch, 1, Shipped()).copied == 0
     marker = slice_.restore(tmp_path / "b")
-    assert marker == Marker(9, 1, ())
+    assert marker == Marker(9, 1, (), ())
     assert slice_.store().acknowledged(EVERYTHING) == 4
 
 

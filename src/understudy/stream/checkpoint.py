@@ -34,11 +34,19 @@ class Entry:
     crc: int
 
 
+Watermarks = tuple[int | None, ...]
+"""The watermark of every input in milliseconds, by place in the plan, None where there were no rows yet; empty for an
+operator with fewer than two. Spark's own checkpoint holds the smallest only."""
+
+
 @dataclass(frozen=True)
 class Marker:
+    """`watermarks` is None in markers of versions that did not keep them."""
+
     epoch: int
     generation: int
     files: tuple[Entry, ...]
+    watermarks: Watermarks | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,7 @@ class Checkpoint:
     directory: Path
     batch: int
     epoch: int
+    watermarks: Watermarks = ()
 
 
 def files_of(checkpoint: Checkpoint, known: Iterable[str]) -> list[Path]:
@@ -109,7 +118,8 @@ def decode(content: bytes) -> Marker | None:
     try:
         fields = json.loads(content)
         crc = fields.pop("crc")
-        marker = Marker(fields["epoch"], fields["generation"], tuple(Entry(**entry) for entry in fields["files"]))
+        files, marks = tuple(Entry(**entry) for entry in fields["files"]), fields.get("watermarks")
+        marker = Marker(fields["epoch"], fields["generation"], files, None if marks is None else tuple(marks))
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     return marker if _checksum(fields) == crc else None

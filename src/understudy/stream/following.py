@@ -75,10 +75,10 @@ class Following(Replica):
         """Starts a query beside the one that may be there, and only then lets that one go."""
         query = self._new_query()
         with self.step("read_checkpoint"):
-            start, again = self._restore(query, load)
+            start, again, marker = self._restore(query, load)
         logger.info("%s: a query starts at epoch %d%s", self, start, "" if again is None else ", its state loaded")
         with self.step("deploy"):
-            query.start(self.operators, self.schemas, start)
+            query.start(self.operators, self.schemas, start, marker if self.vertex.stateful else None)
         before, self.query = self.query, query
         self._next, self._done, self._ran = start, start - 1, -1
         self._loaded = self._has_run = again is not None
@@ -88,18 +88,18 @@ class Following(Replica):
         if before is not None:
             self._retire(before)
 
-    def _restore(self, query: GatedQuery, load: bool) -> tuple[int, int | None]:
-        """Answers the first epoch to process, and the one to run again so that Spark loads the state."""
+    def _restore(self, query: GatedQuery, load: bool) -> tuple[int, int | None, checkpoint.Marker | None]:
+        """The first epoch to process, the one to run again so that Spark loads the state, and what was restored."""
         if self._guarantee is Guarantee.AMNESIA:
-            return 0, None
+            return 0, None, None
         again = load and self.vertex.stateful
         keep = self._keep_input if again else lambda _: None
         marker, self.shipped = self.store.restore(query.directory, self.deploy.rewind, keep)
         if marker is None:
-            return 0, None
+            return 0, None, None
         if again and self.inputs.holds(marker.epoch):
-            return marker.epoch + 1, checkpoint.forget_last_commit(query.directory)
-        return marker.epoch + 1, None
+            return marker.epoch + 1, checkpoint.forget_last_commit(query.directory), marker
+        return marker.epoch + 1, None, marker
 
     def _keep_input(self, marker: checkpoint.Marker) -> None:
         """Before a large state is copied: it may be trimmed at any moment."""
@@ -135,7 +135,7 @@ class Following(Replica):
 
     def _move(self, query: GatedQuery, marker: checkpoint.Marker) -> None:
         if self.vertex.stateful:
-            moved = query.jump(checkpoint.last_batch(marker), keep_state=self.on.receives)
+            moved = query.jump(marker, keep_state=self.on.receives)
             self._loaded = moved and query.state_loaded
             waits = not self.deploy.switches.processes
             unfit = not self._loaded if self.on.receives else not self._has_run

@@ -49,6 +49,12 @@ def remove_gate(spark: SparkSession, replica: str) -> None:
     jvm.org.understudy.Gate.remove(replica)
 
 
+def watermarks(frame: DataFrame) -> int:
+    """How many watermarks of this frame a checkpoint of Spark would lose; 0 with one, or if the largest counts."""
+    jvm: Any = frame.sparkSession._jvm
+    return int(jvm.org.understudy.Gate.countWatermarks(frame._jdf))
+
+
 def start_meter(spark: SparkSession) -> None:
     """From here on the CPU time of every query is counted."""
     jvm: Any = spark._jvm

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from understudy.errors import Unavailable
 from understudy.stream import frames
+from understudy.stream.checkpoint import Marker, Watermarks, last_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,12 +43,22 @@ class GatedQuery:
         self._favoured: bool | None = None
         self._arrived = False
 
-    def start(self, operators: Sequence[Operator], schemas: Sequence[pa.Schema], start: int) -> None:
+    def start(
+        self,
+        operators: Sequence[Operator],
+        schemas: Sequence[pa.Schema],
+        start: int,
+        restored: Marker | None = None,
+    ) -> None:
+        """Starts the query at an epoch, on the checkpoint that was restored to its directory, if there is one."""
         frame: list[DataFrame] = frames.inputs(
             self._spark, self.name, schemas, start, strict=operators[0].order == "strict"
         )
         for operator in operators:
             frame = [operator.function(*frame)]
+        if restored is not None:
+            _check_watermarks(restored, frame[0], self.name)
+            self.gate.startWith(_encode(restored.watermarks))
         self._query = frames.start(frame[0], self.name, operators[-1].output_mode, self.directory, self._on_batch)
         self.gate.attach(self._query._jsq)
         threading.Thread(target=self._watch, name=f"{self.name} watch", daemon=True).start()
@@ -89,9 +101,20 @@ class GatedQuery:
     def await_committed(self, epoch: int, millis: int) -> bool:
         return int(self.gate.awaitCommitted(epoch, millis)) >= epoch
 
-    def jump(self, batch: int, *, keep_state: bool) -> bool:
+    def watermarks(self, epoch: int) -> Watermarks:
+        """Those of the inputs as of an epoch that was committed a moment ago."""
+        found = self.gate.watermarks(epoch)
+        if found is None:
+            raise Unavailable(
+                f"the watermarks of {self.name} as of epoch {epoch} are not known",
+                why="the query has gone far beyond that epoch",
+                fix="nothing: the next checkpoint has them",
+            )
+        return _decode(found)
+
+    def jump(self, marker: Marker, *, keep_state: bool) -> bool:
         """Lets the waiting query go on from the checkpoint in its directory; False if it did not come to it."""
-        return bool(self.gate.jump(batch, keep_state, JUMP_MS))
+        return bool(self.gate.jump(last_batch(marker), _encode(marker.watermarks), keep_state, JUMP_MS))
 
     @property
     def state_loaded(self) -> bool:
@@ -115,3 +138,21 @@ class GatedQuery:
             self._query.stop()
         frames.remove_gate(self._spark, self.name)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def _check_watermarks(marker: Marker, frame: DataFrame, name: str) -> None:
+    count = frames.watermarks(frame) if marker.watermarks is None else 0
+    if count > 1:
+        raise Unavailable(
+            f"the checkpoint of {name} does not hold the watermarks of its inputs",
+            why=f"the operator has {count} of them, and a version that kept none has shipped the checkpoint",
+            fix="run again in a new --home",
+        )
+
+
+def _encode(watermarks: Watermarks | None) -> str:
+    return ",".join("-" if mark is None else str(mark) for mark in watermarks or ())
+
+
+def _decode(text: str) -> Watermarks:
+    return tuple(None if mark == "-" else int(mark) for mark in text.split(",") if mark)

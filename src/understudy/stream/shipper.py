@@ -6,12 +6,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from understudy.errors import Unavailable, UnderstudyError
-from understudy.stream.checkpoint import committed
+from understudy.stream.checkpoint import Checkpoint, committed
 
 if TYPE_CHECKING:
+    from understudy.stream.gated import GatedQuery
     from understudy.stream.query import QueryReplica
 
 logger = logging.getLogger(__name__)
@@ -107,13 +109,13 @@ class Shipper:
     def _ship(self, epoch: int) -> None:
         """The numbered order: 1 committed, 2 bags settled, 3 files, 4 marker, 5 acknowledged, 6 recycled."""
         replica, query = self._replica, self._replica.query
-        while query is not None and not query.await_committed(epoch, _COMMIT_WAIT_MS):
-            if self._stop:
-                return
-        if query is None:
+        if query is None or not self._await(query, epoch):
             return
-        checkpoint = committed(query.directory) if replica.vertex.stateful else None
-        epoch = checkpoint.epoch if checkpoint else epoch
+        checkpoint = self._committed(query) if replica.vertex.stateful else None
+        if checkpoint is not None:
+            epoch = checkpoint.epoch
+        elif replica.vertex.stateful:
+            return
         replica.site.log.settle(replica.slice, epoch)
         released = replica.site.released(replica.slice)
         if self._store.newest() >= epoch:
@@ -131,6 +133,29 @@ class Shipper:
             ship_bytes=shipment.copied,
             ship_s=round(time.monotonic() - began, 4),
         )
+
+    def _await(self, query: GatedQuery, epoch: int) -> bool:
+        """Whether the query has committed the epoch; False if the replica was stopped first."""
+        while not query.await_committed(epoch, _COMMIT_WAIT_MS):
+            if self._stop:
+                return False
+        return True
+
+    def _committed(self, query: GatedQuery) -> Checkpoint | None:
+        """The newest local checkpoint; None if the replica was stopped first.
+
+        Spark may have committed it a moment before the gate knows of it, and with it the watermarks of its epoch.
+        """
+        found = committed(query.directory)
+        if found is None:
+            raise Unavailable(
+                f"the checkpoint of {self._replica} is gone",
+                why=f"{query.directory} holds no commit",
+                fix="nothing, if this replica was replaced; otherwise look who removes files there",
+            )
+        if not self._await(query, found.epoch):
+            return None
+        return replace(found, watermarks=query.watermarks(found.epoch))
 
     def _acknowledge_shipped(self, epoch: int, released: int) -> None:
         """No more than this replica has done itself: whoever else works may still be reading the rest."""

@@ -85,7 +85,8 @@ class Store:
         look was not needed.
         """
         found = self._store_all(checkpoint, f"{generation}-{epoch}", shipped) if checkpoint else []
-        marker = Marker(epoch, generation, tuple(entry for entry, _ in found))
+        marks = checkpoint.watermarks if checkpoint else ()
+        marker = Marker(epoch, generation, tuple(entry for entry, _ in found), marks)
         self._disk.sync_tree(self._root, [self._root / entry.stored for entry in marker.files])
         self._disk.replace(self._marker(marker), [encode(marker)], durable=True)
         names = {entry.name for entry in marker.files}

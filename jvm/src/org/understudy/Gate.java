@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.execution.streaming.state.RocksDB;
@@ -27,6 +28,8 @@ public final class Gate {
   private long jumped = -1;
   private boolean keepsState;
   private boolean loaded;
+  private final Watermarks watermarks = new Watermarks();
+  private String restored;
   private final Rows rows = new Rows();
   private boolean counts = true;
   private String pool = "primaries";
@@ -47,6 +50,32 @@ public final class Gate {
   public synchronized void attach(StreamingQueryWrapper query) {
     execution = (MicroBatchExecution) query.streamingQuery();
     notifyAll();
+  }
+
+  /** The watermarks of the checkpoint on which the query starts, in the form of {@link #watermarks}; said before that. */
+  public synchronized void startWith(String marks) {
+    restored = marks;
+  }
+
+  /** The watermarks of the query as of a committed epoch; empty if its checkpoint holds them, null if not known. */
+  public synchronized String watermarks(long epoch) {
+    return watermarks.of(epoch);
+  }
+
+  /** How many watermarks a frame has that a checkpoint of Spark would lose. */
+  public static int countWatermarks(Dataset<?> frame) {
+    return Watermarks.count(frame);
+  }
+
+  /** On the query's thread, before its first batch: also a batch that is run again starts from what it had before. */
+  private void restoreWatermarks() throws InterruptedException {
+    while (restored != null && execution == null) {
+      wait();
+    }
+    if (restored != null) {
+      watermarks.restore(execution, restored);
+      restored = null;
+    }
   }
 
   /** The scheduler pool in which the query works from its next batch on. */
@@ -109,10 +138,13 @@ public final class Gate {
 
   /**
    * Lets the waiting query jump to the checkpoint that now lies in its directory; with {@code keepState} the state it
-   * holds in memory follows. {@code batch} is the last committed batch there. Answers whether it happened in time.
+   * holds in memory follows. {@code batch} is the last committed batch there, {@code marks} are the watermarks as of it.
+   * Answers whether it happened in time.
    */
-  public synchronized boolean jump(long batch, boolean keepState, long millis) throws InterruptedException {
+  public synchronized boolean jump(long batch, String marks, boolean keepState, long millis)
+      throws InterruptedException {
     keepsState = keepState;
+    restored = marks;
     wanted = batch;
     notifyAll();
     long deadline = System.nanoTime() + millis * 1_000_000;
@@ -133,11 +165,12 @@ public final class Gate {
   }
 
   /** On the query's thread, between two batches. */
-  private boolean jumpIfAsked() {
+  private boolean jumpIfAsked() throws InterruptedException {
     if (execution == null || wanted <= jumped) {
       return false;
     }
     long next = Standby.jump(execution);
+    restoreWatermarks();
     loaded = keepsState && Standby.follow(execution, next);
     jumped = wanted;
     notifyAll();
@@ -149,7 +182,13 @@ public final class Gate {
    * one, unless the agent left some out.
    */
   synchronized Long after(long current, long millis) throws InterruptedException {
+    if (!arrived) {
+      restoreWatermarks();
+    }
     arrived = true;
+    if (execution != null) {
+      watermarks.note(execution, current);
+    }
     // Spark asks for the next offset only when the batch before it is committed.
     committed = Math.max(committed, current);
     announced.headMap(current, true).clear();
@@ -179,6 +218,9 @@ public final class Gate {
   synchronized List<Segment> plan(long epoch) throws InterruptedException {
     while (!announced.containsKey(epoch)) {
       wait();
+    }
+    if (!arrived) {
+      restoreWatermarks();
     }
     planned = epoch;
     return announced.get(epoch);
