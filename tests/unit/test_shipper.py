@@ -175,6 +175,7 @@ def test_the_watermarks_shipped_are_those_of_the_epoch_shipped(tmp_path: Path) -
         store=store,
         query=FakeGated(tmp_path / "local"),
         vertex=SimpleNamespace(stateful=True),
+        fenced=False,
         deploy=Deploy(slice=str(COUNTS), generation=1, ship_every=1),
         shipped=Shipped(),
         channels=[],

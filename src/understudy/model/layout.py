@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from understudy.model.names import SliceId
-from understudy.model.recovery import Recovery
+from understudy.model.recovery import Guarantee, Recovery
 
 
 class Kind(StrEnum):
@@ -54,6 +54,12 @@ class Vertex:
     stateful: bool = False
     deterministic: bool = True
     recovery: Recovery = Recovery()
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether whoever comes after a failure makes the same bags again. Then replicas may publish side by side, and
+        a bag that was lost can be recomputed."""
+        return self.deterministic and self.recovery.guarantee == Guarantee.PRECISE
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Following(Replica):
         self.shipped = shipping.Shipped()
         self._own = site.local / f"{self.slice.operator}-{self.slice.index}-{deploy.generation}"
         self.inputs = Inputs(site, self.channels, self.operators[0], self.schemas, self._own / "ahead")
-        self._outbox = Outbox(self, self._own / "spool", deterministic=self.vertex.deterministic)
+        self._outbox = Outbox(self, self._own / "spool", repeatable=self.vertex.repeatable)
         self.query: GatedQuery | None = None
         self._queries = 0
         self._next = 0
@@ -50,6 +50,10 @@ class Following(Replica):
     @property
     def on(self) -> Switches:
         return self._status.switches
+
+    @property
+    def fenced(self) -> bool:
+        return self._outbox.fenced
 
     @property
     def _guarantee(self) -> Guarantee:

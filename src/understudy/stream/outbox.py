@@ -18,22 +18,33 @@ if TYPE_CHECKING:
 class Outbox:
     """One lock for all of it: a batch that ends during a promotion finds the spool or the log, never neither.
 
-    A replica of an operator that is not deterministic is fenced by its generation: what a newer one has begun, it must
-    not go on with. (Between the look at the fence and the publishing a replica may freeze. Its bag is then the first of
-    its epoch and counts, as if it had been published before, or it is the second and does not.)
+    Where a successor may come to other bags (`Vertex.repeatable` says where), a replica is fenced by its generation:
+    what a newer one has begun, it must not go on with. (Between the look at the fence and the publishing a replica may
+    freeze. Its bag is then the first of its epoch and counts, as if it had been published before, or it is the second
+    and does not.)
     """
 
-    def __init__(self, replica: Replica, directory: Path, *, deterministic: bool) -> None:
+    def __init__(self, replica: Replica, directory: Path, *, repeatable: bool) -> None:
         self._replica, self._log = replica, replica.site.log
         self._spool = Spool(directory, replica.site.disk)
         self._lock = threading.Lock()
         self._sends = False
-        self._deterministic = deterministic
+        self._repeatable = repeatable
 
     def take_over(self) -> None:
-        """Whoever was here before shall be still."""
-        if not self._deterministic:
+        """Replicas of older generations shall publish nothing more."""
+        if not self._repeatable:
             self._log.fence(self._replica.slice, self._replica.deploy.generation)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether a newer replica has taken over from this one."""
+        return not self._repeatable and self._log.fenced(self._replica.slice) > self._replica.deploy.generation
+
+    def publish(self, made: Bag) -> bool:
+        """Publishes whether or not bags are held back; raises `Stopped` if a newer replica has taken over."""
+        with self._lock:
+            return self._publish(made)
 
     def put(self, made: Bag) -> bool:
         """Answers whether this was published, and nobody had done so before."""
@@ -44,9 +55,9 @@ class Outbox:
             return False
 
     def _publish(self, made: Bag) -> bool:
-        if not self._deterministic and self._log.fenced(self._replica.slice) > self._replica.deploy.generation:
+        if self.fenced:
             raise Stopped
-        return self._replica.publish(made, durable=not self._deterministic)
+        return self._replica.publish(made, durable=not self._repeatable)
 
     def _keep(self, made: Bag) -> None:
         epoch = made.header.epoch

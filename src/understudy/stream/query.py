@@ -61,6 +61,7 @@ class QueryReplica(Following):
         self._places: dict[str, tuple[SliceId, int]] = {}
         self._failed: BaseException | None = None
         self._stood_by = False
+        self._leads = False
         self._seen_at = 0.0
         self._moved_at = time.monotonic()
 
@@ -87,7 +88,10 @@ class QueryReplica(Following):
         if self.query is not None:
             self.query.favour(ask.ships)
         step = next_step(self.on, ask.switches)
-        if step is not None:
+        if ask.lead and self.on.processes and not self._leads:
+            # A secondary that worked beside its primary: it opens nothing any more, and what it held goes out now.
+            self._take_lead()
+        elif step is not None:
             self._turn(step)
         elif ask.ships != (self._shipper is not None):
             self._start_shipping() if ask.ships else self._stop_shipping()
@@ -159,9 +163,13 @@ class QueryReplica(Following):
             with self.step("read_checkpoint"):
                 self._follow(refresh_every=1)
         if self._ask.lead:
-            self._outbox.take_over()
+            self._take_lead()
         if self._ask.lead and self._ask.generation > 1 and not self._guarantee.replays:
             self._leave_gap()
+
+    def _take_lead(self) -> None:
+        self._outbox.take_over()
+        self._leads = True
 
     def _send(self) -> None:
         with self.step("wire_send"):
@@ -308,7 +316,7 @@ class QueryReplica(Following):
             last += 1
         empty = self.site.schemas[self.slice.operator].empty_table()
         for epoch in range(known + 1, last + 1):
-            self.publish(bag.make(self.slice, epoch, empty, self.splits, (str(self.slice),)), durable=True)
+            self._outbox.publish(bag.make(self.slice, epoch, empty, self.splits, (str(self.slice),)))
         self.update(gaps=span(range(known + 1, last + 1)), forgotten=span(range(first, known + 1)))
         self._next, self._done = last + 1, last
 

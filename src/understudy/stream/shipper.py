@@ -109,7 +109,7 @@ class Shipper:
     def _ship(self, epoch: int) -> None:
         """The numbered order: 1 committed, 2 bags settled, 3 files, 4 marker, 5 acknowledged, 6 recycled."""
         replica, query = self._replica, self._replica.query
-        if query is None or not self._await(query, epoch):
+        if query is None or not self._await(query, epoch) or replica.fenced:
             return
         checkpoint = self._committed(query) if replica.vertex.stateful else None
         if checkpoint is not None:
