@@ -23,7 +23,7 @@ from understudy.control.history import History, Observation, observe
 from understudy.control.series import Transfer
 from understudy.control.watch import Memory, Settings, Watched
 from understudy.model.messages import ReplicaStatus, Steps
-from understudy.model.recovery import Guarantee
+from understudy.model.recovery import Guarantee, Scheme
 
 TARGET_MS = 100.0
 
@@ -49,7 +49,15 @@ def slices(count: int, seed: int) -> list[Watched]:
         usage = Usage(cpu=batch, received_bps=1e6, published_bps=2e5, changed_bps=1e5)
         objective = float(rng.choice([0.0, 1.0, 2.0, 5.0, 20.0]))
         guarantee = Guarantee.PRECISE if rng.random() < 0.8 else Guarantee.GAP
-        made.append(Watched(history, usage, objective, guarantee, passive=bool(rng.random() < 0.05)))
+        made.append(
+            Watched(
+                history,
+                usage,
+                objective,
+                guarantee,
+                strongest=Scheme.PASSIVE_STANDBY_HOT if rng.random() < 0.05 else Scheme.ACTIVE_REPLICATION,
+            )
+        )
     return made
 
 

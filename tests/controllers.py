@@ -10,6 +10,7 @@ from understudy.control.series import Transfer
 from understudy.control.watch import Watched
 from understudy.model.messages import ReplicaStatus, Steps
 from understudy.model.recovery import Guarantee
+from understudy.model.switches import LADDER
 
 MB = 1 << 20
 
@@ -73,6 +74,6 @@ def watched(draw: st.DrawFn, name: str = "counts[0]") -> Watched:
         draw(usages),
         objective_s=draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0, 20.0])),
         guarantee=draw(st.sampled_from(list(Guarantee))),
-        passive=draw(st.booleans()),
+        strongest=draw(st.sampled_from(LADDER[2:])),
         ship_every=draw(st.none() | st.integers(1, 10)),
     )

@@ -20,7 +20,7 @@ from understudy.control.margin import NO_PENALTY, Caution, after_recovery
 from understudy.control.series import Transfer
 from understudy.control.watch import Held, Memory, Settings, Watched
 from understudy.model.costs import EVERYTHING, PAY_PER_MACHINE, Costs
-from understudy.model.recovery import ACTIVE, Guarantee, Scheme
+from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.switches import LADDER, rank
 
 SETTINGS = Settings()
@@ -34,7 +34,7 @@ def decide(one: Watched, held: Held | None, chosen: Settings = SETTINGS, now: fl
 
 
 def permitted(one: Watched) -> list[Scheme]:
-    return [scheme for scheme in LADDER if not (one.passive and scheme in ACTIVE)]
+    return [scheme for scheme in LADDER if rank(scheme) <= rank(one.strongest)]
 
 
 @settings(deadline=None)
@@ -63,8 +63,8 @@ def test_nothing_dearer_is_taken_than_what_keeps_the_objective_with_room(
 
 @settings(deadline=None)
 @given(watched(), st.none() | helds, st.floats(0, 200))
-def test_a_slice_marked_passive_is_never_given_an_active_scheme(one: Watched, held: Held | None, now: float) -> None:
-    assert decide(replace(one, passive=True), held, now=now).scheme not in ACTIVE
+def test_a_slice_is_never_given_more_than_it_can_have(one: Watched, held: Held | None, now: float) -> None:
+    assert decide(one, held, now=now).scheme in permitted(one)
 
 
 @settings(deadline=None)
@@ -88,7 +88,7 @@ def test_decisions_are_deterministic_and_do_not_depend_on_company(
 @given(watched())
 def test_what_is_new_starts_on_the_safe_side(one: Watched) -> None:
     decision = decide(one, None)
-    assert decision.scheme is (Scheme.PASSIVE_STANDBY_HOT if one.passive else Scheme.ACTIVE_REPLICATION)
+    assert decision.scheme is one.strongest
     assert decision.changed
 
 

@@ -68,8 +68,8 @@ def test_a_decision_says_why_in_a_sentence() -> None:
     )
     assert decide(0.0).sentence == "counts[0]: active replication, 0.0 s of 0 s; active standby would need 0.8 s"
     assert decide(20.0).sentence.endswith("saves 100 % CPU; nothing is cheaper")
-    assert decide(0.1, passive=True).why is Why.UNREACHABLE
-    assert "nothing keeps the objective" in decide(0.1, passive=True).sentence
+    assert decide(0.1, strongest=Scheme.PASSIVE_STANDBY_HOT).why is Why.UNREACHABLE
+    assert "nothing keeps the objective" in decide(0.1, strongest=Scheme.PASSIVE_STANDBY_HOT).sentence
     data = hot.to_data()
     assert data["predicted_s"]["passive_standby_hot"] == 1.3
     assert data["sentence"] == hot.sentence

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from understudy.model.layout import Kind, Vertex
 from understudy.model.recovery import Scheme
 from understudy.model.switches import ROWS
 from understudy.stream.query import QueryReplica
@@ -26,7 +27,7 @@ class Trial:
         self.batch(epoch, SimpleNamespace(toArrow=lambda: self.ran.append(epoch)))
 
 
-def trials(scheme: Scheme, *, stateful: bool) -> list[Trial]:
+def trials(scheme: Scheme, *, stateful: bool, deterministic: bool = True) -> list[Trial]:
     made: list[Trial] = []
 
     def new_query(batch: Any) -> Trial:
@@ -35,7 +36,7 @@ def trials(scheme: Scheme, *, stateful: bool) -> list[Trial]:
 
     replica: Any = SimpleNamespace(
         _ask=SimpleNamespace(switches=ROWS[scheme]),
-        vertex=SimpleNamespace(stateful=stateful),
+        vertex=Vertex("sums", Kind.OPERATOR, 1, stateful=stateful, deterministic=deterministic),
         operators=[],
         schemas=[],
         check_stop=lambda: None,
@@ -72,3 +73,8 @@ def test_a_plan_that_would_not_have_run_is_exercised(scheme: Scheme, stateful: b
 )
 def test_one_that_runs_real_rows_in_a_moment_is_not(scheme: Scheme, stateful: bool) -> None:
     assert trials(scheme, stateful=stateful) == []
+
+
+def test_one_whose_last_batch_must_not_run_again_is_exercised() -> None:
+    (trial,) = trials(Scheme.PASSIVE_STANDBY_COLD, stateful=True, deterministic=False)
+    assert trial.ran == [0]

@@ -245,7 +245,7 @@ def test_two_that_disagree_never_work_side_by_side_again() -> None:
     base = guarded(Scheme.ACTIVE_REPLICATION, diverged=4)
     found = assigns(decide(base, DETECTOR))[COUNTS]
     assert found.passive
-    assert found.scheme is HOT
+    assert found.scheme is Scheme.PASSIVE_STANDBY_COLD, "its state is not loaded by running a batch again"
 
 
 def test_protection_is_what_was_reached_not_what_was_asked_for() -> None:
@@ -258,6 +258,9 @@ def test_only_operators_have_secondaries_and_only_deterministic_ones_work_twice(
     source, shaky = Vertex("s", Kind.SOURCE, 1), Vertex("o", Kind.OPERATOR, 1, deterministic=False)
     assert initial_scheme(source, Scheme.ACTIVE_REPLICATION) is Scheme.PASSIVE_REPLICATION
     assert initial_scheme(shaky, Scheme.ACTIVE_REPLICATION) is HOT
+    assert initial_scheme(replace(shaky, stateful=True), HOT) is Scheme.PASSIVE_STANDBY_COLD
+    assert initial_scheme(replace(shaky, recovery=Recovery(objective=1)), None) is HOT
+    assert allowed(Scheme.NONE, shaky, passive=True) is Scheme.NONE
     assert allowed(Scheme.DEPLOYED, shaky, passive=True) is Scheme.DEPLOYED
 
 

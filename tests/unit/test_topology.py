@@ -263,3 +263,14 @@ def test_sinks_in_directories_of_their_own_are_fine() -> None:
     for name, path in (("first", "out"), ("second", "out/second")):
         app.sink(name, "counts", JsonLines(path))
     app.validate()
+
+
+def test_a_hot_standby_of_a_state_that_a_replay_would_not_meet_is_refused() -> None:
+    app = Topology("dice")
+    rows = app.source("rows", Input())
+    app.operator(rows, name="rolls", deterministic=False, recovery=Recovery(scheme="passive_standby_hot"))(one)
+    app.sink("out", "rolls", Output())
+    app.validate()
+    assert lay_out(app, {"rolls": False})["rolls"].recovery.scheme == "passive_standby_hot"
+    with pytest.raises(InvalidInput, match="keeps state, is not deterministic and asks for passive_standby_hot"):
+        lay_out(app, {"rolls": True})

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from understudy.control.costs import prices, weighted
 from understudy.control.decisions import Why
-from understudy.control.estimates import ACTIVE, HOT, STANDBY, Facts, Floats, fixed_steps, gather, jump_s, replay_s
+from understudy.control.estimates import ACTIVE, STANDBY, Facts, Floats, fixed_steps, gather, jump_s, replay_s
 from understudy.control.margin import NO_PENALTY
 from understudy.control.watch import Held, Settings, Watched
 from understudy.model.recovery import SHIP_EVERY, SHIP_SELDOM, Scheme
-from understudy.model.switches import LADDER
+from understudy.model.switches import LADDER, rank
 
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -64,8 +64,8 @@ class Board:
 
     def _allowed(self) -> Flags:
         """Which candidates a slice may have at all, whatever they promise."""
-        passive: Flags = np.array([w.passive for w in self.watched])
-        permitted: Flags = ~(passive[:, None] & (self.schemes >= STANDBY)[None, :])
+        strongest: Numbers = np.array([rank(w.strongest) for w in self.watched])
+        permitted: Flags = self.schemes[None, :] <= strongest[:, None]
         # With a fixed interval, or nothing to replay, one interval is as good as another: only the usual one stays.
         single: Flags = (self.fixed > 0) | (self.facts.replays == 0)
         found: Flags = permitted & (self.usual[None, :] | ~single[:, None])
@@ -140,8 +140,9 @@ class Board:
         return np.where(known.any(axis=1), self._quickest(known), self._safest())
 
     def _safest(self) -> Numbers:
-        hot = max(n for n, (s, _) in enumerate(self.pairs) if s == HOT and self.usual[n])
-        return np.where(self.allowed[:, -1], len(self.pairs) - 1, hot)
+        usual: Flags = self.allowed & self.usual[None, :]
+        last: Numbers = len(self.pairs) - 1 - np.argmax(usual[:, ::-1], axis=1)
+        return last
 
     def _reasons(self, waits: Flags, none: Flags, narrow: Flags) -> list[Why]:
         codes = np.select([self.new, waits, none, narrow], [0, 1, 2, 3], default=4)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from understudy.errors import InvalidInput
 from understudy.model.entry_checks import at
 from understudy.model.layout import Edge, Kind, Layout, Split, Vertex
+from understudy.model.recovery import Scheme
 from understudy.model.topology import Operator, Topology
 
 
@@ -14,6 +15,7 @@ def lay_out(topology: Topology, stateful: Mapping[str, bool]) -> Layout:
     """Neighbouring stateless one-to-one operators become one vertex; every hop saved is an epoch of latency saved."""
     for operator in topology.operators:
         _check_key(operator, stateful[operator.name])
+        _check_scheme(operator, stateful[operator.name])
     slices = {name: entry.slices for name, entry in topology.streams.items()}
     vertices = [Vertex(source.name, Kind.SOURCE, source.slices) for source in topology.sources]
     for chain in chains(topology, stateful):
@@ -83,4 +85,13 @@ def _check_key(operator: Operator, stateful: bool) -> None:
             f"{at(operator)}operator '{operator.name}' keeps state in {operator.slices} slices and has no key",
             why="without a key, rows that belong together would meet different slices",
             fix="name the columns it groups or joins by, like key='word', or give it slices=1",
+        )
+
+
+def _check_scheme(operator: Operator, stateful: bool) -> None:
+    if stateful and not operator.deterministic and operator.recovery.scheme == Scheme.PASSIVE_STANDBY_HOT:
+        raise InvalidInput(
+            f"operator '{operator.name}' keeps state, is not deterministic and asks for passive_standby_hot",
+            why="a hot standby loads its state by running the last batch again, which would come to another state",
+            fix="use passive_standby_cold or a scheme below it, or make the operator deterministic",
         )

@@ -9,7 +9,7 @@ from understudy.control.instructions import Assign
 from understudy.control.placement import candidates, weight
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import Deploy, ReplicaStatus, State
-from understudy.model.recovery import ACTIVE, Guarantee, Scheme
+from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView, Seat
 from understudy.model.switches import ALL, OFF, ROWS, rank, reached
 
@@ -26,13 +26,22 @@ WEIGHTS = {
 }
 
 
+def strongest(vertex: Vertex, passive: bool) -> Scheme:
+    """The scheme an operator can have at most; `passive`: its replicas have disagreed.
+
+    Two copies may work only where both come to the same result. A state is loaded ahead by running the last batch
+    again, so only where that comes to the same state.
+    """
+    if vertex.deterministic and not passive:
+        return Scheme.ACTIVE_REPLICATION
+    return Scheme.PASSIVE_STANDBY_COLD if vertex.stateful else Scheme.PASSIVE_STANDBY_HOT
+
+
 def allowed(scheme: Scheme, vertex: Vertex, passive: bool) -> Scheme:
-    """Only operators have secondaries, and two copies may work only where both come to the same result."""
+    """The scheme itself, or the strongest the slice can have; only operators have secondaries."""
     if vertex.kind is not Kind.OPERATOR:
         return Scheme.PASSIVE_REPLICATION
-    if scheme in ACTIVE and (passive or not vertex.deterministic):
-        return Scheme.PASSIVE_STANDBY_HOT
-    return scheme
+    return min(scheme, strongest(vertex, passive), key=rank)
 
 
 def initial_scheme(vertex: Vertex, for_all: Scheme | None) -> Scheme:

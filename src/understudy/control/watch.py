@@ -38,7 +38,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Watched:
-    """A slice with an objective. `passive`: two replicas disagreed once, so only one may work.
+    """A slice with an objective. `strongest`: the scheme it can have at most, whatever it promises.
 
     `ship_every`: the interval its user insists on; None lets the controller choose.
     """
@@ -47,7 +47,7 @@ class Watched:
     usage: Usage
     objective_s: float
     guarantee: str = Guarantee.PRECISE
-    passive: bool = False
+    strongest: Scheme = Scheme.ACTIVE_REPLICATION
     ship_every: int | None = None
 
     @property

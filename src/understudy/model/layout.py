@@ -61,6 +61,12 @@ class Vertex:
         a bag that was lost can be recomputed."""
         return self.deterministic and self.recovery.guarantee == Guarantee.PRECISE
 
+    @property
+    def reloads(self) -> bool:
+        """Whether the last batch of a checkpoint may be run once more so that Spark loads the state: that must come to
+        the state that was shipped."""
+        return self.stateful and self.deterministic
+
 
 @dataclass(frozen=True)
 class Channel:

@@ -8,7 +8,7 @@ from typing import Any
 
 from understudy.control.detector import Detector
 from understudy.control.instructions import Assign, Instruction
-from understudy.control.standby import allowed, standing_by
+from understudy.control.standby import allowed, standing_by, strongest
 from understudy.errors import InvalidInput
 from understudy.model.layout import Kind
 from understudy.model.messages import ReplicaStatus
@@ -135,11 +135,12 @@ class Guarding(Watched):
                 why="only slices of operators that run have a scheme",
                 fix=f"name one of {', '.join(operators)}" if operators else "wait until data flows",
             )
-        if allowed(scheme, self._layout[slice_id.operator], current.passive) is not scheme:
+        vertex = self._layout[slice_id.operator]
+        if allowed(scheme, vertex, current.passive) is not scheme:
             raise InvalidInput(
                 f"{slice_id} cannot be protected by {scheme}",
-                why="its operator is not deterministic, so two working copies would disagree",
-                fix="choose passive_standby_hot or a scheme below it",
+                why="its operator is not deterministic, so two copies of its work would disagree",
+                fix=f"choose {strongest(vertex, current.passive)} or a scheme below it",
             )
         self._protect(slice_id, scheme, None)
 

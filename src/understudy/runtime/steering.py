@@ -12,6 +12,7 @@ from understudy.control.decisions import Decision
 from understudy.control.estimates import Estimate, estimate
 from understudy.control.history import History, Observation, observe, recovered, started
 from understudy.control.series import Transfer
+from understudy.control.standby import strongest
 from understudy.control.watch import Memory, Settings, Watched
 from understudy.model.costs import Costs
 from understudy.model.layout import Vertex
@@ -170,7 +171,8 @@ class Steering:
         self._histories[name] = history
         usage = self._usages.get(name, Usage(epoch_s=self._epoch_s))
         guarantee, recovery = vertex.recovery.guarantee, vertex.recovery
-        return Watched(history, usage, objective, guarantee, assignment.passive, recovery.ship_every)
+        most = strongest(vertex, assignment.passive)
+        return Watched(history, usage, objective, guarantee, most, recovery.ship_every)
 
 
 def _observation(history: History, replica: ReplicaStatus) -> Observation:

@@ -96,7 +96,7 @@ class Following(Replica):
         """The first epoch to process, the one to run again so that Spark loads the state, and what was restored."""
         if self._guarantee is Guarantee.AMNESIA:
             return 0, None, None
-        again = load and self.vertex.stateful
+        again = load and self.vertex.reloads
         keep = self._keep_input if again else lambda _: None
         marker, self.shipped = self.store.restore(query.directory, self.deploy.rewind, keep)
         if marker is None:
@@ -143,7 +143,7 @@ class Following(Replica):
             self._loaded = moved and query.state_loaded
             waits = not self.deploy.switches.processes
             unfit = not self._loaded if self.on.receives else not self._has_run
-            if not moved or (waits and unfit):
+            if not moved or (waits and unfit and self.vertex.reloads):
                 # The query cannot follow, perhaps because a checkpoint was missed: another one starts beside it.
                 self._start_query(load=waits)
                 return

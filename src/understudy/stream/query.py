@@ -128,7 +128,7 @@ class QueryReplica(Following):
         A replica that works, or that loads its state, does as much with real rows in a moment.
         """
         asked = self._ask.switches
-        if asked.processes or (asked.synced and self.vertex.stateful):
+        if asked.processes or (asked.synced and self.vertex.reloads):
             return
         seen = threading.Event()
 
@@ -153,7 +153,7 @@ class QueryReplica(Following):
 
     def _load(self) -> None:
         """The state in memory: a query that has not run yet is replaced by one that has."""
-        there = self._next > 0 and self.vertex.stateful
+        there = self._next > 0 and self.vertex.reloads
         if not self._ask.switches.processes and there and not self._loaded:
             self._start_query(load=True)
 
