@@ -1,4 +1,4 @@
-"""An operator that is not deterministic and does not say so."""
+"""Operators that are not deterministic and do not say so, without state and with."""
 
 from __future__ import annotations
 
@@ -23,4 +23,10 @@ def noise(rows: DataFrame) -> DataFrame:
     return rows.select("key", F.rand().alias("luck"))
 
 
+@app.operator(rows, output_mode="update")
+def drawn(rows: DataFrame) -> DataFrame:
+    return rows.select("key", F.rand().alias("luck")).groupBy("key").agg(F.sum("luck").alias("luck"))
+
+
 app.sink("out", noise, us.sinks.Parquet("out"))
+app.sink("drawn-out", drawn, us.sinks.Parquet("drawn"))

@@ -326,6 +326,20 @@ def test_an_operator_that_is_not_deterministic_is_named_once(cluster: Cluster) -
     assert cluster.manager.report().diverged == ("counts[0]",)
 
 
+def test_what_has_diverged_is_not_forgotten_with_the_manager(cluster: Cluster) -> None:
+    """Nor with the node that said so: nobody will ever say it again."""
+    status = ReplicaStatus(slice="counts[0]", generation=1, diverged=4)
+    cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
+    cluster.kill("node-1")
+    cluster.restart_manager()
+    report = cluster.manager.report()
+    assert (report.diverged, report.verdict) == (("counts[0]",), "diverged")
+    cluster.manager.finish()
+    cluster.until(lambda: cluster.manager.state().phase == "finished")
+    cluster.restart_manager()
+    assert cluster.manager.report().verdict == "diverged"
+
+
 def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
     status = ReplicaStatus(slice="counts[0]", generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
     newer = status.model_copy(update={"generation": 2, "bytes_published": 1})

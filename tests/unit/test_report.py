@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from understudy.control.report import fault_reports, sink_report, slice_reports, verdict
+from understudy.control.report import fault_reports, sink_report, slice_reports, tainted, verdict
 from understudy.model.event import Event
+from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import STEPS, Receipt, ReplicaStatus
 from understudy.model.names import SliceId
+from understudy.model.recovery import Recovery
 from understudy.model.snapshot import Assignment, Phase
 
 
@@ -76,6 +78,30 @@ def test_what_is_lost_weighs_more_than_what_came_twice() -> None:
     sinks = {"lost": sink_report([receipt(0)], 0, 2), "twice": sink_report([receipt(0), receipt(1)], 1, 2)}
     assert [sink.delivered for sink in sinks.values()] == ["once", "at least once"]
     assert verdict(Phase.FINISHED, sinks, {}) == "lossy"
+
+
+def a_layout(*, stateful: bool, deterministic: bool, guarantee: str = "precise") -> Layout:
+    recovery = Recovery(guarantee=guarantee)
+    return Layout((Vertex("noise", Kind.OPERATOR, 1, (), (), stateful, deterministic, recovery),))
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        (a_layout(stateful=True, deterministic=True), "diverged"),
+        (a_layout(stateful=True, deterministic=False), "diverged"),
+        (a_layout(stateful=True, deterministic=True, guarantee="rollback"), "diverged"),
+        (a_layout(stateful=False, deterministic=True), "diverged"),
+        (a_layout(stateful=False, deterministic=False), "exact"),
+        (a_layout(stateful=False, deterministic=True, guarantee="rollback"), "exact"),
+    ],
+)
+def test_a_replay_that_differs_is_exact_only_where_it_may_and_nothing_remembers_it(
+    layout: Layout, expected: str
+) -> None:
+    sinks = {"out": sink_report([receipt(0)], 0, 1)}
+    assert verdict(Phase.FINISHED, sinks, {}, tainted(["noise[0]"], layout)) == expected
+    assert verdict(Phase.FINISHED, sinks, {}, tainted([], layout)) == "exact"
 
 
 # -- faults and what followed

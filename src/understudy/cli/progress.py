@@ -91,7 +91,7 @@ def _line(state: RunState) -> Table:
 
 
 def show_report(console: Console, report: Report) -> None:
-    colour = {"exact": "green", "at least once": "yellow", "lossy": "yellow", "failed": "red"}[report.verdict]
+    colour = {"exact": "green", "failed": "red"}.get(report.verdict, "yellow")
     console.print(f"[bold {colour}]{report.verdict}[/]: {report.epochs} epochs in {report.elapsed_s:.1f} s")
     if report.failure is not None:
         console.print(str(report.failure), markup=False, highlight=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal
@@ -15,14 +15,15 @@ from understudy.control.promises import missed
 from understudy.model import hashing
 from understudy.model.event import Event
 from understudy.model.faults import MANAGER
+from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import STEPS, Failure, Receipt, ReplicaStatus
 from understudy.model.names import SliceId
-from understudy.model.recovery import Scheme
+from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.run import Frozen, Rhythm
 from understudy.model.snapshot import Assignment, Phase
 from understudy.model.spans import Span, members, union
 
-Verdict = Literal["exact", "at least once", "lossy", "failed"]
+Verdict = Literal["exact", "at least once", "diverged", "lossy", "failed"]
 Delivery = Literal["once", "at least once"]
 
 
@@ -197,14 +198,33 @@ def _lateness(receipts: Sequence[Receipt], rhythm: Rhythm | None) -> float:
     return max(delays) - statistics.median(delays) if delays else 0.0
 
 
-def verdict(phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport]) -> Verdict:
+def verdict(
+    phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport], tainted: Collection[str] = ()
+) -> Verdict:
+    """`tainted` slices have diverged in a way that shows: the output may be that of no run without failures."""
     if phase is Phase.FAILED:
         return "failed"
     complete = all(sink.lost_epochs == 0 for sink in sinks.values())
     whole = not any(one.gaps or one.forgotten for one in slices.values())
     if not (complete and whole):
         return "lossy"
+    if tainted:
+        return "diverged"
     return "at least once" if any(sink.duplicate_epochs for sink in sinks.values()) else "exact"
+
+
+def tainted(diverged: Iterable[str], layout: Layout) -> list[str]:
+    """Slices whose divergence may show in the output.
+
+    One that keeps no state, and of which a replay may differ, is not among them: what it published first is all that
+    anybody saw.
+    """
+
+    def harmless(vertex: Vertex) -> bool:
+        expected = not vertex.deterministic or vertex.recovery.guarantee == Guarantee.ROLLBACK
+        return expected and not vertex.stateful
+
+    return [name for name in diverged if not harmless(layout[SliceId.parse(name).operator])]
 
 
 def decision_reports(events: Sequence[Event], began_at: float) -> tuple[DecisionReport, ...]:

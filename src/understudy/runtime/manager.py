@@ -96,7 +96,7 @@ class Manager(Guarding):
         self._protections = Protections(store.fact("protections"))
         self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
         self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
-        self._diverged: set[str] = set()
+        self._diverged: set[str] = set(store.fact("diverged") or ())
         self._unshipped: set[str] = set()
         self._awake = Awake()
         self._finishing = False
@@ -107,7 +107,9 @@ class Manager(Guarding):
         self._detector = Detector(self.run.heartbeat_s, self.run.misses, wake=self.run.wake_misses)
         self._assignments = {assignment.slice: assignment for assignment in store.assignments()}
         self._connections: dict[str, Connection] = {}
-        self._layout = self._lay_out() if self._phase is Phase.RUNNING else None
+        # A run that is over still answers for its report.
+        began = self._phase is Phase.RUNNING or (self._phase.over and bool(self._operators))
+        self._layout = self._lay_out() if began else None
         if self._phase is Phase.RUNNING:
             # Nodes that were working when we were killed get some time to call again.
             for assignment in self._assignments.values():
@@ -216,9 +218,10 @@ class Manager(Guarding):
                 self.note("recovered", f"{replica.slice} is back", fields, self._cause(replica.slice))
             if replica.diverged is not None and replica.slice not in self._diverged:
                 self._diverged.add(replica.slice)
+                self._store.keep({"diverged": sorted(self._diverged)})
                 text = (
                     f"{replica.slice} is not deterministic: its replay of epoch {replica.diverged} differs from what "
-                    "was published; avoid rand(), uuid() and the current time, or say deterministic=False"
+                    "was published; avoid rand(), uuid() and the current time"
                 )
                 self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
 

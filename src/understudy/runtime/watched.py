@@ -17,6 +17,7 @@ from understudy.control.report import (
     reaction_report,
     sink_report,
     slice_reports,
+    tainted,
     transition_reports,
     verdict,
 )
@@ -137,8 +138,11 @@ class Watched(ABC):
             ),
             diverged=tuple(sorted(self._diverged)),
             failure=self._failure,
-            verdict=verdict(self._phase, sinks, slices),
+            verdict=verdict(self._phase, sinks, slices, self._tainted()),
         )
+
+    def _tainted(self) -> list[str]:
+        return tainted(self._diverged, self._layout) if self._layout is not None else sorted(self._diverged)
 
     def _objectives(self) -> dict[str, float]:
         vertices = self._layout.vertices if self._layout is not None else ()

@@ -188,7 +188,9 @@ class Replica(ABC):
         """
         published = self.site.log.publish(bag, durable=durable)
         header = published.stored.header
-        if header.digest != bag.header.digest and not header.lost:
+        # A state of chance is another one after a replay, even if this bag does not show it.
+        another = not published.first and self.vertex.stateful and not self.vertex.deterministic
+        if (another or header.digest != bag.header.digest) and not header.lost:
             self.note_divergence(header.epoch)
         if published.first:
             published_bytes = self._status.bytes_published + bag.size
@@ -201,7 +203,7 @@ class Replica(ABC):
         self.update(epoch=max(self._status.epoch, epoch), rows_out=self._status.rows_out + rows)
 
     def note_divergence(self, epoch: int) -> None:
-        logger.error("%s: epoch %d differs from the bag that was published before", self, epoch)
+        logger.error("%s: the replay of epoch %d differs from what was published before", self, epoch)
         self.update(diverged=epoch, divergences=self._status.divergences + 1)
 
     def progressed(self, epoch: int) -> None:

@@ -14,6 +14,7 @@ _PAGE = Path(__file__).parent / "page"
 _VERDICTS = {
     "exact": ("healthy", "nothing was lost, and nothing came twice"),
     "at least once": ("degraded", "nothing was lost; a sink was interrupted and may have delivered epochs twice"),
+    "diverged": ("degraded", "a replay came to another result than what was published"),
     "lossy": ("degraded", "epochs were lost"),
     "failed": ("down", "the run did not reach its end"),
 }
