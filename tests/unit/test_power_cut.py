@@ -213,7 +213,9 @@ class Machine:
         epoch = self.delivered
         if epoch > self.done or self.site.log.fetch(SUMS, epoch) is None:
             return
-        self.sink._write(self.writer, epoch)
+        found = self.sink._read(epoch)
+        assert found is not None
+        self.sink._write(self.writer, epoch, *found)
         self.world.receipts[epoch] = self.sink.receipts()[-1]
         self.sink.stored(epoch)
         self.delivered += 1
