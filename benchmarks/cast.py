@@ -38,11 +38,11 @@ STATEFUL = {"users": False, "sessions": True, "totals": True}
 class FakeNode:
     """Finishes an epoch of everything it hosts every second; its sink delivers what it finishes."""
 
-    def __init__(self, name: str, token: str) -> None:
+    def __init__(self, name: str, token: str, epoch: int = 0) -> None:
         self.name, self.token = name, token
         self.replicas: dict[str, ReplicaStatus] = {}
         self.receipts: dict[int, Receipt] = {}
-        self.began = time.time()
+        self.began = time.time() - epoch
 
     async def serve(self, url: str, drop_every_s: float, rng: random.Random) -> None:
         while True:
@@ -102,9 +102,9 @@ class FakeNode:
         return before.model_copy(update=changes)
 
 
-async def nodes(url: str, token: str, count: int, drop_every_s: float) -> None:
+async def nodes(url: str, token: str, count: int, drop_every_s: float, epoch: int) -> None:
     rng = random.Random(1)
-    cast = [FakeNode(f"node-{number + 1}", token) for number in range(count)]
+    cast = [FakeNode(f"node-{number + 1}", token, epoch) for number in range(count)]
     # The last one stays, so that there is always somebody to go to.
     drops = [drop_every_s] * (count - 1) + [0.0]
     target = url.replace("http", "ws", 1) + "/nodes"
@@ -129,13 +129,14 @@ def main() -> None:
     first.add_argument("token")
     first.add_argument("count", type=int)
     first.add_argument("--drop-every", type=float, default=0.0)
+    first.add_argument("--epoch", type=int, default=0, help="the first one")
     second = verbs.add_parser("pages")
     second.add_argument("url")
     second.add_argument("count", type=int)
     given = parser.parse_args()
     print(json.dumps({"cast": given.verb, "count": given.count}), flush=True)
     if given.verb == "nodes":
-        asyncio.run(nodes(given.url, given.token, given.count, given.drop_every))
+        asyncio.run(nodes(given.url, given.token, given.count, given.drop_every, given.epoch))
     else:
         asyncio.run(pages(given.url, given.count))
 
