@@ -197,7 +197,7 @@ def test_values_are_frozen() -> None:
     assert digest(table) == "4f1606dbf7e6b9927d5d691187b772f500000004"
     assert (
         combine([(0, digest(table), 4), (1, digest(table), 4)])
-        == "514d06948049be99d48225d1429564cc3d5288e482f800894de1481aa31f841f"
+        == "b0deeb4c36eb3101affe7d4a5e8565b0ce14fa4eaf8fc42e64d54367c7d94cc2"
     )
 
 

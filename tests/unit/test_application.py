@@ -186,5 +186,5 @@ def test_a_ledger_survives_its_dump() -> None:
     ledger.see_node("n", 1.0, 40)
     again = Ledger(ledger.dump())
     assert (again.replicas, again.nodes) == (ledger.replicas, ledger.nodes)
-    assert {key: replica.rows_in for key, replica in again.replicas.items()} == {"a[0]#1": 1, "a[0]#2": 9}
+    assert {(r.slice, r.generation): r.rows_in for r in again.replicas} == {("a[0]", 1): 1, ("a[0]", 2): 9}
     assert (again.nodes["n"].cpu_s, again.nodes["n"].peak_memory_bytes) == (2.0, 50)

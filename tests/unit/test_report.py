@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from understudy.control.report import fault_reports, sink_report, slice_reports, tainted, verdict
+from understudy.control.chronicle import Chronicle
+from understudy.control.report import SinkReport, fault_reports, sink_report, slice_reports, tainted, verdict
 from understudy.model.event import Event
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import STEPS, Receipt, ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery
 from understudy.model.snapshot import Assignment, Phase
+from understudy.model.tally import Tally, take
 
 
 def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:
@@ -21,16 +23,25 @@ def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:
     return Receipt(sink="out", epoch=epoch, at=float(epoch) if at is None else at, **(usual | changes))
 
 
+def report_of(receipts: list[Receipt], duplicates: int, goal: int | None) -> SinkReport:
+    """As the store would have taken them: up to the first gap into the tally, the others beyond it."""
+    ordered = sorted(receipts, key=lambda r: r.epoch)
+    unbroken = [r for number, r in enumerate(ordered) if r.epoch == number]
+    tally = take(Tally(), unbroken).tally
+    holes = [r.epoch for r in ordered if r.lost]
+    return sink_report(tally, holes=holes, beyond=ordered[len(unbroken) :], duplicates=duplicates, goal=goal)
+
+
 def test_the_digest_depends_on_the_rows_of_each_epoch_and_nothing_else() -> None:
     plain = [receipt(epoch) for epoch in range(5)]
     shuffled = random.Random(1).sample(plain, 5)
     late = [receipt(epoch, at=100.0 - epoch, fresh=False) for epoch in range(5)]
-    digest = sink_report(plain, 0, 5).digest
-    assert sink_report(shuffled, 0, 5).digest == digest
-    assert sink_report(late, 3, None).digest == digest
+    digest = report_of(plain, 0, 5).digest
+    assert report_of(shuffled, 0, 5).digest == digest
+    assert report_of(late, 3, None).digest == digest
     for changed in (receipt(2, digest="other"), receipt(2, rows=0), receipt(7, rows=3, digest="d2")):
-        assert sink_report([*plain[:2], changed, *plain[3:]], 0, 5).digest != digest
-    assert sink_report(plain[:4], 0, 5).digest != digest
+        assert report_of([*plain[:2], changed, *plain[3:]], 0, 5).digest != digest
+    assert report_of(plain[:4], 0, 5).digest != digest
 
 
 @pytest.mark.parametrize(
@@ -47,7 +58,7 @@ def test_the_digest_depends_on_the_rows_of_each_epoch_and_nothing_else() -> None
     ],
 )
 def test_lost_epochs_are_those_without_a_receipt(epochs: list[int], goal: int | None, lost: int) -> None:
-    report = sink_report([receipt(epoch) for epoch in epochs], 0, goal)
+    report = report_of([receipt(epoch) for epoch in epochs], 0, goal)
     assert report.lost_epochs == lost
     assert report.epochs == len(epochs)
     assert report.rows == sum(epoch + 1 for epoch in epochs)
@@ -56,8 +67,8 @@ def test_lost_epochs_are_those_without_a_receipt(epochs: list[int], goal: int | 
 
 def test_the_longest_silence_of_a_sink() -> None:
     times = [10.0, 11.0, 15.5, 15.6]
-    assert sink_report([receipt(n, at) for n, at in enumerate(times)], 0, 4).max_gap_s == 4.5
-    assert sink_report([receipt(0)], 0, 1).max_gap_s == 0
+    assert report_of([receipt(n, at) for n, at in enumerate(times)], 0, 4).max_gap_s == 4.5
+    assert report_of([receipt(0)], 0, 1).max_gap_s == 0
 
 
 @pytest.mark.parametrize(
@@ -71,11 +82,11 @@ def test_the_longest_silence_of_a_sink() -> None:
     ],
 )
 def test_the_verdict(phase: Phase, duplicates: int, expected: str) -> None:
-    assert verdict(phase, {"out": sink_report([receipt(0)], duplicates, 1)}, {}) == expected
+    assert verdict(phase, {"out": report_of([receipt(0)], duplicates, 1)}, {}) == expected
 
 
 def test_what_is_lost_weighs_more_than_what_came_twice() -> None:
-    sinks = {"lost": sink_report([receipt(0)], 0, 2), "twice": sink_report([receipt(0), receipt(1)], 1, 2)}
+    sinks = {"lost": report_of([receipt(0)], 0, 2), "twice": report_of([receipt(0), receipt(1)], 1, 2)}
     assert [sink.delivered for sink in sinks.values()] == ["once", "at least once"]
     assert verdict(Phase.FINISHED, sinks, {}) == "lossy"
 
@@ -99,7 +110,7 @@ def a_layout(*, stateful: bool, deterministic: bool, guarantee: str = "precise")
 def test_a_replay_that_differs_is_exact_only_where_it_may_and_nothing_remembers_it(
     layout: Layout, expected: str
 ) -> None:
-    sinks = {"out": sink_report([receipt(0)], 0, 1)}
+    sinks = {"out": report_of([receipt(0)], 0, 1)}
     assert verdict(Phase.FINISHED, sinks, {}, tainted(["noise[0]"], layout)) == expected
     assert verdict(Phase.FINISHED, sinks, {}, tainted([], layout)) == "exact"
 
@@ -130,7 +141,7 @@ class Story:
         self.add(at + 2, "recovered", assigned, slice=slice_name, done_at=at + 2, replayed=3, **steps)
 
     def report(self) -> list[tuple[str, float | None, int]]:
-        reports = fault_reports(self.events, 100.0)
+        reports = fault_reports(Chronicle(self.events), 100.0)
         return [(r.spec, r.detected_after_s, len(r.recoveries)) for r in reports]
 
 
@@ -139,7 +150,7 @@ def test_a_killed_node_is_followed_to_its_recovery() -> None:
     story.add(100.0, "manager")
     story.fault(105.0, "kill:node-2@5s")
     story.recovery(105.5, "node-2")
-    (report,) = fault_reports(story.events, 100.0)
+    (report,) = fault_reports(Chronicle(story.events), 100.0)
     assert (report.at_s, report.detected_after_s) == (5.0, 0.5)
     (recovery,) = report.recoveries
     assert (recovery.slice, recovery.scheme, recovery.actual_s) == ("counts[0]", "passive_replication", 2.5)

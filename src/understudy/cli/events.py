@@ -42,7 +42,8 @@ def events(
     began: float | None = None
     try:
         while True:
-            for event in several.validate_json(remote.get("/api/v1/events", after=after)):
+            page = several.validate_json(remote.get("/api/v1/events", after=after))
+            for event in page:
                 after, began = event.number, event.at if began is None else began
                 if as_json:
                     print(event.model_dump_json(), flush=True)
@@ -50,6 +51,9 @@ def events(
                     console.print(line(event, began), soft_wrap=True)
                 if follow and event.kind in ("finished", "failed"):
                     return
+            if page:
+                # They come in portions.
+                continue
             if not follow:
                 return
             time.sleep(EVERY_S)

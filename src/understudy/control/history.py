@@ -21,6 +21,8 @@ HORIZON = 5
 """Epochs for which a forecast has to hold: what outgrows it faster than a cool-down passes comes as a surprise."""
 FACTOR_LIMIT = 3.0
 ERRORS_KEPT = 64
+GENERATIONS_KEPT = 64
+"""Replicas whose start is known to be counted; older ones are gone."""
 NO_FACTORS = (1.0,) * len(LADDER)
 
 
@@ -223,7 +225,7 @@ def started(history: History, generation: int, steps: Steps, *, fresh: bool, byt
         read=read,
         wire_receive=history.wire_receive.add(steps.wire_receive, quantile),
         wire_send=history.wire_send.add(steps.wire_send, quantile) if steps.wire_send else history.wire_send,
-        generations=history.generations | {generation},
+        generations=frozenset(sorted({*history.generations, generation})[-GENERATIONS_KEPT:]),
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 
+from understudy.control.chronicle import Chronicle
 from understudy.model.event import Event
 from understudy.model.messages import STEPS
 from understudy.model.page import PastRecovery
@@ -14,13 +16,15 @@ KINDS = frozenset({"fault", "manager", "node_lost", "assigned", "promoted", "pro
 
 def past_recoveries(events: Sequence[Event]) -> tuple[PastRecovery, ...]:
     """One for every slice that came back, injected fault or not."""
-    known = {event.number: event for event in events}
-    faults = [event for event in events if event.kind == "fault"]
-    return tuple(_told(event, known, faults) for event in events if event.kind == "recovered")
+    story = Chronicle(events)
+    faults: dict[str, list[Event]] = {}
+    for event in sorted(story.of("fault"), key=_struck_at):
+        faults.setdefault(str(event.fields.get("target")), []).append(event)
+    return tuple(_told(event, story, faults) for event in story.of("recovered"))
 
 
-def _told(event: Event, known: Mapping[int, Event], faults: Sequence[Event]) -> PastRecovery:
-    causes = list(_causes(event, known))
+def _told(event: Event, story: Chronicle, faults: Mapping[str, Sequence[Event]]) -> PastRecovery:
+    causes = list(_causes(event, story))
     lost = next((e for e in causes if e.kind == "node_lost"), None)
     # Without a lost node somebody moved the slice, or its replica failed: the assignment says which.
     root = lost or (causes[-1] if causes else None)
@@ -35,7 +39,7 @@ def _told(event: Event, known: Mapping[int, Event], faults: Sequence[Event]) -> 
         at=event.at,
         slice=fields["slice"],
         cause=fault.fields["spec"] if fault else root.text if root else "not known any more",
-        scheme=fields.get("scheme") or _protection(fields["slice"], root or event, known),
+        scheme=fields.get("scheme") or _protection(fields["slice"], root or event, story),
         steps=steps,
         predicted={name: float(value) for name, value in (fields.get("predicted") or {}).items()},
         total_s=round(max(0.0, done_at - since) if since is not None else sum(steps.values()), 3),
@@ -43,23 +47,26 @@ def _told(event: Event, known: Mapping[int, Event], faults: Sequence[Event]) -> 
     )
 
 
-def _protection(slice_name: str, before: Event, known: Mapping[int, Event]) -> str:
+def _protection(slice_name: str, before: Event, story: Chronicle) -> str:
     """What protected a slice when it broke; sources and sinks have no scheme."""
-    told = (e for e in known.values() if e.kind == "protection" and e.fields["slice"] == slice_name)
-    last = max((e for e in told if e.number < before.number), key=lambda e: e.number, default=None)
+    last = story.line("protection", slice_name).last_before(before.number)
     return str(last.fields["scheme"]) if last else ""
 
 
-def _causes(event: Event, known: Mapping[int, Event]) -> Iterator[Event]:
+def _causes(event: Event, story: Chronicle) -> Iterator[Event]:
     """Upwards, as far as we remember; causes have smaller numbers, so this ends."""
-    cause = known.get(event.cause) if event.cause is not None else None
+    cause = story.get(event.cause)
     while cause is not None:
         yield cause
-        cause = known.get(cause.cause) if cause.cause is not None else None
+        cause = story.get(cause.cause)
 
 
-def _fault_behind(lost: Event, faults: Sequence[Event]) -> Event | None:
+def _fault_behind(lost: Event, faults: Mapping[str, Sequence[Event]]) -> Event | None:
     """The last fault of this node before it was given up; others need no injection to die."""
-    node = lost.fields.get("node")
-    before = [f for f in faults if f.fields.get("target") == node and float(f.fields["at"]) <= lost.at]
-    return max(before, key=lambda f: float(f.fields["at"]), default=None)
+    known = faults.get(str(lost.fields.get("node")), ())
+    position = bisect_right(known, lost.at, key=_struck_at)
+    return known[position - 1] if position else None
+
+
+def _struck_at(fault: Event) -> float:
+    return float(fault.fields["at"])

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import math
-import statistics
+from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import Field
 
+from understudy.control.chronicle import Chronicle
 from understudy.control.promises import missed
-from understudy.model import hashing
-from understudy.model.event import Event
+from understudy.model.event import COUNT, PLACED, Event
 from understudy.model.faults import MANAGER
 from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import STEPS, Failure, Receipt, ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Scheme
-from understudy.model.run import Frozen, Rhythm
+from understudy.model.run import Frozen
 from understudy.model.snapshot import Assignment, Phase
 from understudy.model.spans import Span, members, union
+from understudy.model.tally import Tally, median, take
 
 Verdict = Literal["exact", "at least once", "diverged", "lossy", "failed"]
 Delivery = Literal["once", "at least once"]
@@ -163,39 +164,42 @@ class Report(Frozen):
     diverged: tuple[str, ...]
     failure: Failure | None
     verdict: Verdict
+    told_since_s: float = 0.0
+    """Faults, transitions and decisions are told from here on; what happened earlier is in the totals alone."""
 
 
 def sink_report(
-    receipts: Sequence[Receipt], duplicates: int, goal: int | None, rhythm: Rhythm | None = None
+    tally: Tally,
+    delays: Mapping[int, int] = MappingProxyType({}),
+    holes: Sequence[int] = (),
+    beyond: Sequence[Receipt] = (),
+    duplicates: int = 0,
+    goal: int | None = None,
 ) -> SinkReport:
-    """The digest covers all rows in epoch order; empty epochs and gaps show as well.
+    """What a sink has delivered: the epochs in its tally, and those `beyond` it that came before an earlier one.
 
-    An epoch that came with a gap in it counts as lost, because some of its rows are. Lateness is against the rhythm: by
-    how much the worst epoch came later than the one that was usual, the median.
+    The digest covers all rows in epoch order; empty epochs and gaps show as well. `holes` are epochs that came with a
+    gap in them: they count as lost, because some of their rows are. Lateness is against the rhythm: by how much the
+    worst epoch came later than the one that was usual, the median.
     """
-    ordered = sorted(receipts, key=lambda receipt: receipt.epoch)
-    expected = goal if goal is not None else max((r.epoch + 1 for r in ordered), default=0)
-    holes = tuple(receipt.epoch for receipt in ordered if receipt.lost)
-    gaps = [later.at - earlier.at for earlier, later in pairwise(ordered)]
+    whole = take(tally, sorted(beyond, key=lambda receipt: receipt.epoch)).tally
+    newest = max((receipt.epoch + 1 for receipt in beyond), default=tally.epochs)
+    expected = goal if goal is not None else newest
+    # A run resumed with a smaller goal may have delivered more.
+    there = min(tally.epochs, expected) + sum(receipt.epoch < expected for receipt in beyond)
+    usual = median(delays)
+    late = 0.0 if usual is None or tally.delayed_at_most_s is None else max(0.0, tally.delayed_at_most_s - usual)
     return SinkReport(
-        epochs=len(ordered),
-        rows=sum(receipt.rows for receipt in ordered),
-        # A run resumed with a smaller goal may have delivered more.
-        lost_epochs=expected - sum(receipt.epoch < expected and not receipt.lost for receipt in ordered),
-        gaps=holes,
+        epochs=whole.epochs,
+        rows=whole.rows,
+        lost_epochs=expected - there + sum(epoch < expected for epoch in holes),
+        gaps=tuple(holes),
         duplicate_epochs=duplicates,
         delivered="at least once" if duplicates else "once",
-        digest=hashing.combine((r.epoch, r.digest, r.rows) for r in ordered),
-        max_gap_s=round(max(gaps, default=0.0), 3),
-        max_late_s=round(_lateness(ordered, rhythm), 3),
+        digest=whole.digest,
+        max_gap_s=round(whole.max_gap_s, 3),
+        max_late_s=round(late, 3),
     )
-
-
-def _lateness(receipts: Sequence[Receipt], rhythm: Rhythm | None) -> float:
-    if rhythm is None or rhythm.fast:
-        return 0.0
-    delays = [r.at - rhythm.due(r.epoch) for r in receipts if r.epoch >= rhythm.epoch]
-    return max(delays) - statistics.median(delays) if delays else 0.0
 
 
 def verdict(
@@ -227,46 +231,41 @@ def tainted(diverged: Iterable[str], layout: Layout) -> list[str]:
     return [name for name in diverged if not harmless(layout[SliceId.parse(name).operator])]
 
 
-def decision_reports(events: Sequence[Event], began_at: float) -> tuple[DecisionReport, ...]:
-    return tuple(
-        DecisionReport(at_s=round(e.at - began_at, 3), sentence=e.text, figures=e.fields)
-        for e in events
-        if e.kind == "decision"
-    )
+def reaction_report(totals: Mapping[str, Mapping[str, float]], read_back: int) -> ReactionReport:
+    """From the totals of the events, by kind and field; see `model/event.py`."""
 
-
-def reaction_report(events: Sequence[Event], replicas: Sequence[ReplicaStatus]) -> ReactionReport:
-    def of(kind: str) -> list[Event]:
-        return [event for event in events if event.kind == kind]
-
-    back = of("rolled_back")
-
-    def spent(*names: str) -> float:
-        return float(sum(event.fields.get(name, 0) for event in back for name in names))
+    def total(kind: str, *fields: str) -> float:
+        return sum(totals.get(kind, {}).get(field, 0.0) for field in fields)
 
     return ReactionReport(
-        woken=len(of("woken")),
-        stood_in=len(of("stood_in")),
-        rolled_back=len(back),
-        false_alarms=sum(bool(event.fields.get("false_alarm")) for event in back),
-        promoted=sum(bool(event.fields.get("awake")) for event in of("promoted")),
-        read_back=sum(replica.read_back for replica in replicas),
-        awake_s=round(spent("awake_s"), 3),
-        cpu_s=round(spent("cpu_s"), 3),
-        bytes=int(spent("bytes_received", "bytes_published", "bytes_shipped")),
+        woken=int(total("woken", COUNT)),
+        stood_in=int(total("stood_in", COUNT)),
+        rolled_back=int(total("rolled_back", COUNT)),
+        false_alarms=int(total("rolled_back", "false_alarm")),
+        promoted=int(total("promoted", "awake")),
+        read_back=read_back,
+        awake_s=round(total("rolled_back", "awake_s"), 3),
+        cpu_s=round(total("rolled_back", "cpu_s"), 3),
+        bytes=int(total("rolled_back", "bytes_received", "bytes_published", "bytes_shipped")),
     )
 
 
-def transition_reports(events: Sequence[Event], began_at: float) -> tuple[TransitionReport, ...]:
+def decision_reports(story: Chronicle, began_at: float) -> tuple[DecisionReport, ...]:
+    return tuple(
+        DecisionReport(at_s=round(e.at - began_at, 3), sentence=e.text, figures=e.fields) for e in story.of("decision")
+    )
+
+
+def transition_reports(story: Chronicle, began_at: float) -> tuple[TransitionReport, ...]:
     """Every switch that was asked for, and when its scheme was reached."""
-    return tuple(_transition(event, events, began_at) for event in events if event.kind == "switched")
+    return tuple(_transition(event, story, began_at) for event in story.of("switched"))
 
 
-def _transition(asked: Event, events: Sequence[Event], began_at: float) -> TransitionReport:
+def _transition(asked: Event, story: Chronicle, began_at: float) -> TransitionReport:
     name, scheme = asked.fields["slice"], asked.fields["scheme"]
-    later = [e for e in events if e.number > asked.number and e.fields.get("slice") == name]
-    again = next((e.number for e in later if e.kind == "switched"), math.inf)
-    reached = next((e for e in later if e.kind == "protection" and e.number < again and _reaches(e, scheme)), None)
+    again = next((e.number for e in story.line("switched", name).after(asked.number)), math.inf)
+    later = takewhile(lambda e: e.number < again, story.line("protection", name).after(asked.number))
+    reached = next((e for e in later if _reaches(e, scheme)), None)
     return TransitionReport(
         slice=name,
         before=asked.fields["before"],
@@ -281,38 +280,48 @@ def _reaches(event: Event, scheme: str) -> bool:
 
 
 def fault_reports(
-    events: Sequence[Event], began_at: float, objectives: Mapping[str, float] = MappingProxyType({})
+    story: Chronicle, began_at: float, objectives: Mapping[str, float] = MappingProxyType({})
 ) -> tuple[FaultReport, ...]:
     """Follows every injected fault to its detection and the recoveries it caused; objectives are by operator."""
-    return tuple(_fault(event, events, began_at, objectives) for event in events if event.kind == "fault")
+    times: dict[str, list[float]] = {}
+    for fault in story.of("fault"):
+        insort(times.setdefault(fault.fields["target"], []), float(fault.fields["at"]))
+    return tuple(_fault(event, story, times, began_at, objectives) for event in story.of("fault"))
 
 
-def _fault(fault: Event, events: Sequence[Event], began_at: float, objectives: Mapping[str, float]) -> FaultReport:
+def _fault(
+    fault: Event,
+    story: Chronicle,
+    times: Mapping[str, Sequence[float]],
+    began_at: float,
+    objectives: Mapping[str, float],
+) -> FaultReport:
     at, target = float(fault.fields["at"]), fault.fields["target"]
-    others = [e.fields["at"] for e in events if e.kind == "fault" and e.fields["target"] == target]
     # What was noticed only after the next fault of the same target is that one's.
-    until = min((other for other in others if other > at), default=math.inf)
-    lost = next((e for e in events if at <= e.at < until and _answers(e, target)), None)
-    kinds = ("assigned", "promoted")
-    caused = {e.number for e in events if lost is not None and e.kind in kinds and e.cause == lost.number}
-    recoveries = [e for e in events if e.kind == "recovered" and e.cause in caused]
+    later = times[target][bisect_right(times[target], at) :][:1]
+    lost = _noticed(story, target, at, later[0] if later else math.inf)
+    caused = [e for e in story.caused_by(lost.number) if e.kind in PLACED] if lost is not None else []
+    recoveries = [e for cause in caused for e in story.caused_by(cause.number) if e.kind == "recovered"]
     return FaultReport(
         spec=fault.fields["spec"],
         at_s=round(at - began_at, 3),
         detected_after_s=round(lost.at - at, 3) if lost else None,
-        recoveries=tuple(_recovery(e, at, lost.at if lost else at, events, objectives) for e in recoveries),
+        recoveries=tuple(
+            _recovery(e, at, lost.at if lost else at, story, objectives)
+            for e in sorted(recoveries, key=lambda e: e.number)
+        ),
     )
 
 
-def _answers(event: Event, target: str) -> bool:
-    """Whether this is how the fault was noticed: a node given up, or a manager started again."""
-    return (
-        event.kind == "manager" if target == MANAGER else event.kind == "node_lost" and event.fields["node"] == target
-    )
+def _noticed(story: Chronicle, target: str, since: float, until: float) -> Event | None:
+    """How a fault was noticed: a node given up, or a manager started again."""
+    if target == MANAGER:
+        return story.first_between("manager", None, since, until)
+    return story.first_between("node_lost", target, since, until)
 
 
 def _recovery(
-    event: Event, at: float, detected_at: float, events: Sequence[Event], objectives: Mapping[str, float]
+    event: Event, at: float, detected_at: float, story: Chronicle, objectives: Mapping[str, float]
 ) -> RecoveryReport:
     fields = event.fields
     name = fields["slice"]
@@ -323,8 +332,11 @@ def _recovery(
     # Whoever was woken at the first sign was at work before the node was given up.
     detect = max(0.0, min(detected_at - at, actual - sum(steps.values())))
     steps = {"detect": round(detect, 3)} | steps
-    objective, scheme = objectives.get(SliceId.parse(name).operator), _protected_by(name, at, events)
-    wanted = _wanted(name, at, events, objective)
+    objective = objectives.get(SliceId.parse(name).operator)
+    # The scheme that protected the slice, and the one that should have; with an objective it begins on the safe side.
+    scheme = _scheme("protection", name, at, story) or Scheme.PASSIVE_REPLICATION
+    first = Scheme.PASSIVE_REPLICATION if objective is None else Scheme.ACTIVE_REPLICATION
+    wanted = _scheme("switched", name, at, story) or first
     return RecoveryReport(
         slice=name,
         scheme=scheme,
@@ -339,20 +351,10 @@ def _recovery(
     )
 
 
-def _protected_by(name: str, at: float, events: Sequence[Event]) -> Scheme:
-    """The scheme that protected a slice at a moment."""
-    return _last_scheme("protection", name, at, events) or Scheme.PASSIVE_REPLICATION
-
-
-def _wanted(name: str, at: float, events: Sequence[Event], objective: float | None) -> Scheme:
-    """The scheme that should have; with an objective a slice begins on the safe side."""
-    first = Scheme.PASSIVE_REPLICATION if objective is None else Scheme.ACTIVE_REPLICATION
-    return _last_scheme("switched", name, at, events) or first
-
-
-def _last_scheme(kind: str, name: str, at: float, events: Sequence[Event]) -> Scheme | None:
-    known = [e for e in events if e.kind == kind and e.fields["slice"] == name and e.at <= at]
-    return Scheme(known[-1].fields["scheme"]) if known else None
+def _scheme(kind: str, name: str, at: float, story: Chronicle) -> Scheme | None:
+    """The scheme that the last event of a kind named before a moment."""
+    last = story.line(kind, name).last_by(at)
+    return Scheme(last.fields["scheme"]) if last else None
 
 
 def slice_reports(

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from understudy.model.run import Frozen
+
+PLACED = ("assigned", "promoted")
+"""Kinds that say which node a slice has now."""
+COUNT = ""
+"""In the totals of a kind: how many there were."""
+SUMMED: Mapping[str, tuple[str, ...]] = {
+    "promoted": ("awake",),
+    "rolled_back": ("awake_s", "false_alarm", "cpu_s", "bytes_received", "bytes_published", "bytes_shipped"),
+}
+"""Fields whose sums over the whole run are kept, by kind."""
 
 
 class Event(Frozen):

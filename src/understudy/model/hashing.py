@@ -129,12 +129,20 @@ def digest(table: pa.Table) -> str:
     return f"{first & limit:016x}{second & limit:016x}{table.num_rows:08x}"
 
 
-def combine(epochs: Iterable[tuple[int, str, int]]) -> str:
-    """One digest for a whole stream from (epoch, digest, rows) in epoch order."""
-    whole = hashlib.sha256()
+NOTHING = hashlib.sha256().hexdigest()
+"""The digest of a stream that has no epoch yet."""
+
+
+def chain(before: str, epoch: int, epoch_digest: str, rows: int) -> str:
+    """The digest of a stream with one more epoch. All that must be known of the earlier ones is their digest."""
+    return hashlib.sha256(f"{before}\n{epoch}:{epoch_digest}:{rows}\n".encode()).hexdigest()
+
+
+def combine(epochs: Iterable[tuple[int, str, int]], before: str = NOTHING) -> str:
+    """One digest for a whole stream from (epoch, digest, rows) in epoch order; goes on from the digest `before`."""
     for epoch, epoch_digest, rows in epochs:
-        whole.update(f"{epoch}:{epoch_digest}:{rows}\n".encode())
-    return whole.hexdigest()
+        before = chain(before, epoch, epoch_digest, rows)
+    return before
 
 
 def _column(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -19,12 +19,14 @@ from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home
+from understudy.runtime.journal import trim_outputs
 from understudy.runtime.opening import check_switches
 from understudy.runtime.processes import Child, spawn
 from understudy.runtime.vigil import Measure, Vigil
 
 POLL_S = 0.05
 END_S = 10.0
+TRIM_EVERY_S = 10.0
 
 
 STARVED_S, FED_S = 0.4, 0.1
@@ -69,6 +71,7 @@ class Launcher:
     _swept: tuple[object, ...] = field(default=(), init=False)
     begun: bool = field(default=False, init=False)
     """Whether data has flowed: what fails before is a mistake in the application."""
+    _trim_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._vigil = Vigil(time.monotonic())
@@ -103,6 +106,7 @@ class Launcher:
                 self._act(state)
             self._release(time.monotonic())
             self._keep_alive(state)
+            self._keep_short()
             time.sleep(POLL_S)
         report = self._client.report()
         if report is None:
@@ -234,6 +238,12 @@ class Launcher:
         if seen != self._swept:
             self._swept = seen
             self.home.sweep_nodes()
+
+    def _keep_short(self) -> None:
+        """Looks now and then whether the output of a process has become too long."""
+        if time.monotonic() >= self._trim_at:
+            self._trim_at = time.monotonic() + TRIM_EVERY_S
+            trim_outputs(self.home.logs.glob("*.log"))
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]

@@ -28,7 +28,7 @@ from understudy.control.instructions import (
 from understudy.control.standby import deployments
 from understudy.errors import InvalidInput
 from understudy.model import fingerprint
-from understudy.model.event import Event
+from understudy.model.event import PLACED
 from understudy.model.fingerprint import Fingerprint
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import (
@@ -56,6 +56,7 @@ from understudy.model.topology import Topology
 from understudy.runtime.awake import Awake
 from understudy.runtime.connection import Connection
 from understudy.runtime.guarding import Guarding
+from understudy.runtime.journal import Journal
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.opening import versions
 from understudy.runtime.protections import Protections
@@ -69,6 +70,8 @@ SAVE_EVERY_S = 1.0
 TELL_GAP_S = 1.0
 TICK_S = 0.05
 """Between two ticks."""
+KEPT_LOST = 1_000
+"""Nodes that were given up and have not come back: so many are remembered by name."""
 
 
 class Manager(Guarding):
@@ -95,7 +98,8 @@ class Manager(Guarding):
         self._ledger = Ledger(store.fact("ledger"))
         self._protections = Protections(store.fact("protections"))
         self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
-        self._recovered = {(e.fields["slice"], e.fields["generation"]) for e in store.events() if e.kind == "recovered"}
+        self._recovered = {name: e.fields["generation"] for name, e in store.latest("recovered").items()}
+        self._journal = Journal(home / "events.jsonl")
         self._diverged: set[str] = set(store.fact("diverged") or ())
         self._unshipped: set[str] = set()
         self._awake = Awake()
@@ -201,7 +205,7 @@ class Manager(Guarding):
     def _receive(self, connection: Connection, beat: Heartbeat) -> None:
         if not beat.receipts or connection.send is None:
             return
-        self._store.receive(beat.receipts)
+        self._store.receive(beat.receipts, self._rhythm)
         for sink in {receipt.sink for receipt in beat.receipts}:
             connection.send(Stored(sink=sink, epoch=self._store.delivered(sink) - 1))
 
@@ -210,12 +214,14 @@ class Manager(Guarding):
             self._steer_by(replica)
             self._note_stand_in(replica)
             self._note_shipping(replica)
-            key = (replica.slice, replica.generation)
-            if replica.lead and replica.steps.done and replica.generation > 1 and key not in self._recovered:
-                self._recovered.add(key)
+            known = self._recovered.get(replica.slice, 1)
+            if replica.lead and replica.steps.done and replica.generation > known:
+                self._recovered[replica.slice] = replica.generation
                 fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
                 fields["predicted"] = self._steering.back(replica.slice, replica.steps)
-                self.note("recovered", f"{replica.slice} is back", fields, self._cause(replica.slice))
+                self.note(
+                    "recovered", f"{replica.slice} is back", fields, self._store.latest_number(PLACED, replica.slice)
+                )
             if replica.diverged is not None and replica.slice not in self._diverged:
                 self._diverged.add(replica.slice)
                 self._store.keep({"diverged": sorted(self._diverged)})
@@ -238,11 +244,6 @@ class Manager(Guarding):
         elif replica.lead and replica.shipped_to >= 0:
             self._unshipped.discard(replica.slice)
             self.note("shipped_again", f"the checkpoint of {replica.slice} is shipped again", fields)
-
-    def _cause(self, slice_name: str) -> int | None:
-        kinds = ("assigned", "promoted")
-        assigned = [e for e in self._store.events() if e.kind in kinds and e.fields["slice"] == slice_name]
-        return assigned[-1].number if assigned else None
 
     def _checked(self, answer: Checked) -> None:
         if self._phase is not Phase.CHECKING:
@@ -325,10 +326,18 @@ class Manager(Guarding):
         return instructions
 
     def _books(self) -> dict[str, Any]:
+        self._ledger.compact(self._alive())
         return {
             "ledger": self._ledger.dump(),
             "protections": self._protections.dump(),
             "steering": self._steering.dump(),
+        }
+
+    def _alive(self) -> dict[str, frozenset[int]]:
+        """The generations of every slice that should be at work."""
+        return {
+            str(a.slice): frozenset({a.generation} | ({a.standby.generation} if a.standby else set()))
+            for a in self._assignments.values()
         }
 
     def _snapshot(self) -> Snapshot:
@@ -342,7 +351,7 @@ class Manager(Guarding):
             assignments=tuple(self._assignments.values()),
             wanted_nodes=self.run.nodes,
             replace=self.run.replace,
-            delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
+            delivered=self.delivered(),
             goal=self._goal,
             scheme=Scheme(self.run.scheme) if self.run.scheme else None,
             reaction=Reaction(self.run.reaction) if self.run.reaction else None,
@@ -387,6 +396,8 @@ class Manager(Guarding):
         self._connections.pop(instruction.node)
         cause = self.note("node_lost", instruction.reason, {"node": instruction.node})
         self._lost[instruction.node] = cause
+        while len(self._lost) > KEPT_LOST:
+            del self._lost[next(iter(self._lost))]
         if self._phase is Phase.CHECKING:
             self._phase = Phase.GATHERING
         if instruction.replace:
@@ -467,9 +478,5 @@ class Manager(Guarding):
         number = self._store.note(at, kind, text, fields, cause)
         logger.info("%s", text)
         line = {"number": number, "at": at, "kind": kind, "text": text, "fields": fields, "cause": cause}
-        with (self._home / "events.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        self._journal.add(json.dumps(line))
         return number
-
-    def events(self, after: int = 0) -> list[Event]:
-        return self._store.events(after)

@@ -43,9 +43,12 @@ class Protections:
     def look(self, assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], now: float) -> list[Change]:
         passed = 0.0 if self._looked is None else now - self._looked
         self._looked = now
+        alive: set[tuple[str, int]] = set()
         changes = []
         for assignment in assignments:
             name, scheme = str(assignment.slice), protection(assignment, nodes)
+            alive |= {(name, assignment.generation)}
+            alive |= {(name, assignment.standby.generation)} if assignment.standby else set()
             before = self.reached.get(name)
             if before is not None:
                 self._spend(assignment, before, nodes, passed)
@@ -54,6 +57,7 @@ class Protections:
                 changes.append(Change(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
             elif name in self._asked and self._asked[name][0] == scheme:
                 changes.append(Change(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
+        self._seen = {key: value for key, value in self._seen.items() if key in alive}
         return changes
 
     def _finish(self, name: str, scheme: Scheme, now: float) -> float | None:

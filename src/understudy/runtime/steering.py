@@ -23,6 +23,8 @@ from understudy.model.switches import ROWS
 
 RATE_S = 2.0
 WARM_S = 4.0
+RATES_KEPT = 8
+"""Replicas of a slice whose rates are followed."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Steering:
 
     def _measure(self, replica: ReplicaStatus, protection: Scheme | None, now: float) -> None:
         key = (replica.slice, replica.generation)
+        if key not in self._rates:
+            self._forget_older(replica)
         since, before = self._rates.setdefault(key, (now, replica))
         passed = now - since
         if passed < RATE_S:
@@ -91,6 +95,12 @@ class Steering:
         elif protection is not None and before.switches == replica.switches:
             usage = secondary_share(usage, protection, max(0.0, replica.cpu_s - before.cpu_s) / passed)
         self._usages[replica.slice] = usage
+
+    def _forget_older(self, replica: ReplicaStatus) -> None:
+        """A new replica: of its slice, the last few before it may still be at work."""
+        known = sorted(generation for name, generation in self._rates if name == replica.slice)
+        for generation in known[:-RATES_KEPT]:
+            del self._rates[replica.slice, generation]
 
     # -- predicting
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from understudy.control.chronicle import Chronicle
 from understudy.control.graph import plan_of
 from understudy.control.health import may_lag
 from understudy.control.report import (
     CostReport,
     Report,
+    SinkReport,
     decision_reports,
     fault_reports,
     reaction_report,
@@ -22,7 +24,7 @@ from understudy.control.report import (
     verdict,
 )
 from understudy.errors import InvalidInput
-from understudy.model.event import Event
+from understudy.model.event import COUNT, Event
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import Failure, Hello, Receipt, ReplicaStatus, State
 from understudy.model.names import SliceId
@@ -36,6 +38,9 @@ from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
 from understudy.runtime.steering import Steering
 from understudy.store.interface import StateStore
+
+TOLD = 10_000
+"""The report tells faults, transitions and decisions from so many events, the newest; its totals cover all."""
 
 
 class Watched(ABC):
@@ -62,9 +67,6 @@ class Watched(ABC):
     _connections: dict[str, Connection]
 
     @abstractmethod
-    def events(self, after: int = 0) -> list[Event]: ...
-
-    @abstractmethod
     def note(self, kind: str, text: str, fields: dict[str, Any], cause: int | None = None) -> int: ...
 
     @property
@@ -73,6 +75,25 @@ class Watched(ABC):
 
     def now(self) -> float:
         return self._wall()
+
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The next events with a higher number."""
+        return self._store.events(after, limit)
+
+    def newest_events(self, limit: int) -> list[Event]:
+        return self._store.newest_events(limit)
+
+    def event_counts(self) -> dict[str, int]:
+        """How many events of each kind there were in the whole run."""
+        return {kind: int(fields[COUNT]) for kind, fields in self._store.totals().items()}
+
+    def placed_again(self) -> set[str]:
+        """Slices that were placed more than once, so that they have worked before."""
+        return {str(slice_id) for slice_id, assignment in self._assignments.items() if assignment.generation > 1}
+
+    def delivered(self) -> dict[str, int]:
+        """Epochs that every sink has delivered without a gap."""
+        return {sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks}
 
     def plan(self) -> Plan:
         return plan_of(self._topology, self._layout).model_copy(update={"slices": self.state().slices})
@@ -108,12 +129,11 @@ class Watched(ABC):
     def report(self) -> Report:
         store = self._store
         began = store.fact("began_at") or self._wall()
-        sinks = {
-            sink.name: sink_report(store.receipts(sink.name), store.duplicates(sink.name), self._goal, self._rhythm)
-            for sink in self._topology.sinks
-        }
-        replicas = tuple(self._ledger.replicas.values())
+        sinks = {sink.name: self._sink_report(sink.name) for sink in self._topology.sinks}
+        replicas = self._ledger.replicas
         slices = slice_reports(tuple(self._assignments.values()), replicas, self._protections.time)
+        events = store.newest_events(TOLD)
+        story = Chronicle(events)
         return Report(
             app=self._topology.name,
             run=self.run.id,
@@ -122,10 +142,10 @@ class Watched(ABC):
             elapsed_s=round((store.fact("ended_at") or self._wall()) - began, 3),
             nodes=tuple(sorted(self._ledger.nodes)),
             slices=slices,
-            faults=fault_reports(store.events(), began, self._objectives()),
-            transitions=transition_reports(store.events(), began),
-            decisions=decision_reports(store.events(), began),
-            reactions=reaction_report(store.events(), replicas),
+            faults=fault_reports(story, began, self._objectives()),
+            transitions=transition_reports(story, began),
+            decisions=decision_reports(story, began),
+            reactions=reaction_report(store.totals(), sum(replica.read_back for replica in replicas)),
             sinks=sinks,
             costs=CostReport(
                 cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
@@ -139,6 +159,18 @@ class Watched(ABC):
             diverged=tuple(sorted(self._diverged)),
             failure=self._failure,
             verdict=verdict(self._phase, sinks, slices, self._tainted()),
+            told_since_s=round(max(0.0, events[0].at - began), 3) if len(events) == TOLD else 0.0,
+        )
+
+    def _sink_report(self, sink: str) -> SinkReport:
+        store, tally = self._store, self._store.tally(sink)
+        return sink_report(
+            tally,
+            delays=store.delays(sink),
+            holes=store.epochs_with_loss(sink),
+            beyond=store.receipts(sink, tally.epochs),
+            duplicates=store.duplicates(sink),
+            goal=self._goal,
         )
 
     def _tainted(self) -> list[str]:
@@ -156,7 +188,7 @@ class Watched(ABC):
             phase=self._phase,
             elapsed_s=self._wall() - began if began else 0.0,
             goal=self._goal,
-            delivered={sink.name: self._store.delivered(sink.name) for sink in self._topology.sinks},
+            delivered=self.delivered(),
             rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
             nodes=tuple(connection.state(self._clock()) for connection in self._connections.values()),
             lost=tuple(self._lost),

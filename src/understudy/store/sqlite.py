@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +13,57 @@ from pydantic import TypeAdapter
 
 from understudy.model.event import Event
 from understudy.model.messages import Receipt
+from understudy.model.run import Rhythm
 from understudy.model.snapshot import Assignment
+from understudy.model.tally import Tally
+from understudy.store import events, receipts
 
 _ASSIGNMENT = TypeAdapter(Assignment)
+_VERSION = 1
+"""1: tallies, totals and the last event of every kind about a slice. A file without them is read once to make them."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS assignments (slice TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS receipts (
-    sink TEXT NOT NULL, epoch INTEGER NOT NULL, rows INTEGER NOT NULL, digest TEXT NOT NULL, at REAL NOT NULL,
-    fresh INTEGER NOT NULL, lost TEXT NOT NULL, duplicates INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (sink, epoch));
-CREATE TABLE IF NOT EXISTS events (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL,
-    fields TEXT NOT NULL, cause INTEGER);
 """
 
 
 class SqliteStore:
-    """Used from the manager's loop only; anyone else may open the file to read."""
+    """Used from the manager's loop only; anyone else may open the file to read.
 
-    def __init__(self, path: Path) -> None:
+    What it takes to open it, to look something up and to add something does not depend on the age of the run. It keeps
+    the newest `receipts_kept` receipts of every sink and the newest `events_kept` events; what a report says of the
+    whole run is kept as running tallies and totals.
+    """
+
+    def __init__(self, path: Path, receipts_kept: int = receipts.KEPT, events_kept: int = events.KEPT) -> None:
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # FULL: what the manager has confirmed to a node must survive a power cut.
-        self._database.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" + _SCHEMA)
-        self._delivered: dict[str, int] = {}
+        pragmas = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+        self._database.executescript(pragmas + _SCHEMA + receipts.SCHEMA + events.SCHEMA)
+        self._events = events.Events(self._database, events_kept)
+        self._receipts = receipts.Receipts(self._database, receipts_kept)
+        self._upgrade()
 
     def close(self) -> None:
         self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._database:
+            self._database.execute("BEGIN")
+            yield
+
+    def _upgrade(self) -> None:
+        if self._database.execute("PRAGMA user_version").fetchone()[0] >= _VERSION:
+            return
+        with self._transaction():
+            tallies = self._receipts.recount()
+            self._events.recount()
+            self._database.execute(f"PRAGMA user_version = {_VERSION}")
+        self._receipts.tallies.update(tallies)
+
+    # -- facts and assignments
 
     def fact(self, name: str) -> Any:
         row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
@@ -46,8 +71,7 @@ class SqliteStore:
 
     def keep(self, facts: Mapping[str, Any]) -> None:
         rows = [(name, json.dumps(value)) for name, value in facts.items()]
-        with self._database:
-            self._database.execute("BEGIN")
+        with self._transaction():
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", rows)
 
     def assignments(self) -> tuple[Assignment, ...]:
@@ -58,52 +82,48 @@ class SqliteStore:
         value = _ASSIGNMENT.dump_json(assignment).decode()
         self._database.execute("INSERT OR REPLACE INTO assignments VALUES (?, ?)", (str(assignment.slice), value))
 
-    def receive(self, receipts: Iterable[Receipt]) -> None:
-        rows = [(r.sink, r.epoch, r.rows, r.digest, r.at, r.fresh, json.dumps(r.lost), r.repeated) for r in receipts]
-        with self._database:
-            self._database.execute("BEGIN")
-            self._database.executemany(
-                "INSERT INTO receipts (sink, epoch, rows, digest, at, fresh, lost, duplicates)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-                # A receipt is sent until it is confirmed, so an epoch is a duplicate or not, never several.
-                " ON CONFLICT DO UPDATE SET duplicates ="
-                " MAX(duplicates, excluded.duplicates, fresh AND excluded.fresh AND at <> excluded.at)",
-                rows,
-            )
+    # -- receipts
+
+    def receive(self, given: Iterable[Receipt], rhythm: Rhythm | None = None) -> None:
+        with self._transaction():
+            changed = self._receipts.add(given, rhythm)
+        self._receipts.tallies.update(changed)
 
     def receipts(self, sink: str, first: int = 0) -> list[Receipt]:
-        rows = self._database.execute(
-            "SELECT sink, epoch, rows, digest, at, fresh, lost FROM receipts WHERE sink = ? AND epoch >= ?"
-            " ORDER BY epoch",
-            (sink, first),
-        )
-        names = ("sink", "epoch", "rows", "digest", "at", "fresh")
-        return [Receipt(**dict(zip(names, row[:-1], strict=True)), lost=json.loads(row[-1])) for row in rows]
+        return self._receipts.of(sink, first)
 
     def duplicates(self, sink: str) -> int:
-        row = self._database.execute("SELECT SUM(duplicates) FROM receipts WHERE sink = ?", (sink,)).fetchone()
-        return int(row[0] or 0)
+        return self._receipts.tally(sink).duplicates + self._receipts.duplicates_beyond(sink)
 
     def delivered(self, sink: str) -> int:
-        count = self._delivered.get(sink, 0)
-        query = "SELECT 1 FROM receipts WHERE sink = ? AND epoch = ?"
-        while self._database.execute(query, (sink, count)).fetchone():
-            count += 1
-        self._delivered[sink] = count
-        return count
+        return self._receipts.tally(sink).epochs
+
+    def tally(self, sink: str) -> Tally:
+        return self._receipts.tally(sink)
+
+    def delays(self, sink: str) -> dict[int, int]:
+        return self._receipts.delays(sink)
+
+    def epochs_with_loss(self, sink: str) -> list[int]:
+        return self._receipts.with_loss(sink)
+
+    # -- events
 
     def note(self, at: float, kind: str, text: str, fields: Mapping[str, Any], cause: int | None) -> int:
-        cursor = self._database.execute(
-            "INSERT INTO events (at, kind, text, fields, cause) VALUES (?, ?, ?, ?, ?)",
-            (at, kind, text, json.dumps(fields), cause),
-        )
-        return int(cursor.lastrowid or 0)
+        with self._transaction():
+            return self._events.add(at, kind, text, fields, cause)
 
-    def events(self, after: int = 0) -> list[Event]:
-        rows = self._database.execute(
-            "SELECT number, at, kind, text, fields, cause FROM events WHERE number > ? ORDER BY number", (after,)
-        )
-        return [
-            Event(number=n, at=at, kind=kind, text=text, fields=json.loads(fields), cause=cause)
-            for n, at, kind, text, fields, cause in rows
-        ]
+    def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        return self._events.after(after, -1 if limit is None else limit)
+
+    def newest_events(self, limit: int) -> list[Event]:
+        return self._events.newest(limit)
+
+    def latest(self, kind: str) -> dict[str, Event]:
+        return self._events.latest(kind)
+
+    def latest_number(self, kinds: Iterable[str], slice_name: str) -> int | None:
+        return self._events.latest_number(kinds, slice_name)
+
+    def totals(self) -> dict[str, dict[str, float]]:
+        return self._events.totals()

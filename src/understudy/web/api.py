@@ -35,6 +35,7 @@ from understudy.web.views import add_views
 logger = logging.getLogger(__name__)
 
 _POLICY_VIOLATION = 1008
+EVENTS_AT_ONCE = 1_000
 MAX_NUMBER = 2**63 - 1
 """SQLite's largest integer."""
 UNAUTHORISED: dict[int | str, dict[str, Any]] = {401: {"description": "no token, or a wrong one"}}
@@ -98,7 +99,8 @@ def _questions(manager: Manager) -> APIRouter:
 
     @router.get("/api/v1/events")
     async def events(after: Annotated[int, Query(ge=0, le=MAX_NUMBER)] = 0) -> list[Event]:
-        return manager.events(after)
+        """The next 1,000 events with a higher number; an empty answer means that there are no more."""
+        return manager.events(after, EVENTS_AT_ONCE)
 
     @router.get("/api/v1/report")
     async def report() -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Histogram
 
@@ -25,13 +25,18 @@ WINDOW_S = 5.0
 """Rates are means over so long: a single refresh is shorter than most epochs."""
 MAX_EVENTS = 500
 MAX_STORY = 500
+REMEMBERED = 2_000
+"""Events that a new manager reads to tell what happened before it."""
 MAX_SAMPLES = 1200
 MAX_QUEUED = 20
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 60.0)
 
 
 class Hub:
-    """Called from the manager's loop. Everything it remembers is bounded; the store has the rest."""
+    """Called from the manager's loop. Everything it remembers is bounded; the store has the rest.
+
+    It begins where the run stands: latencies are those of epochs delivered from now on.
+    """
 
     def __init__(self, manager: Watched, registry: CollectorRegistry) -> None:
         self._manager = manager
@@ -40,12 +45,12 @@ class Hub:
         self._samples: deque[Sample] = deque(maxlen=MAX_SAMPLES)
         self._counters: deque[Counters] = deque()
         self._seen = 0
-        self._delivered: dict[str, int] = {}
-        self._worked: set[str] = set()
+        self._delivered = manager.delivered()
+        self._worked = manager.placed_again()
         self._pages: set[asyncio.Queue[str]] = set()
         self._view: View | None = None
         self.recoveries: tuple[PastRecovery, ...] = ()
-        self.kinds: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter(manager.event_counts())
         self._recovery_s = Histogram(
             "understudy_recovery_duration_seconds",
             "Time from a fault, or from its detection where no fault was injected, to the first new epoch of a slice.",
@@ -59,6 +64,9 @@ class Hub:
             buckets=_SECONDS,
             registry=registry,
         )
+
+        self._remember_events(manager.newest_events(REMEMBERED))
+        self._tell_recoveries()
 
     @property
     def pages(self) -> int:
@@ -111,16 +119,19 @@ class Hub:
 
     def _hear(self) -> list[Event]:
         fresh = self._manager.events(self._seen)
+        self._remember_events(fresh)
         for event in fresh:
-            self._seen = max(self._seen, event.number)
             self.kinds[event.kind] += 1
+            if event.kind == "assigned" and event.fields.get("generation", 1) > 1:
+                self._worked.add(event.fields["slice"])
+        return fresh
+
+    def _remember_events(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._seen = max(self._seen, event.number)
             self._events.append(event)
             if event.kind in KINDS:
                 self._story.append(event)
-            if event.kind == "assigned" and event.fields.get("generation", 1) > 1:
-                # It worked before, even if that was before this manager started.
-                self._worked.add(event.fields["slice"])
-        return fresh
 
     def _tell_recoveries(self) -> None:
         known = {recovery.number for recovery in self.recoveries}

@@ -151,9 +151,10 @@ def _cell(value: object) -> str:
 
 
 def read_events(path: Path) -> list[Event]:
-    """`events.jsonl` of a run's home; a last line that was cut off is left out."""
+    """`events.jsonl` of a run's home, after the part before it if there is one; a line that was cut off is the last."""
+    before = path.with_name(f"{path.name}.1")
     events = []
-    for line in path.read_text().splitlines():
+    for line in [*(before.read_text().splitlines() if before.exists() else ()), *path.read_text().splitlines()]:
         try:
             events.append(Event(**json.loads(line)))
         except ValueError:
