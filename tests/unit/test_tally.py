@@ -6,7 +6,7 @@ import statistics
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.model import hashing
@@ -25,6 +25,7 @@ def receipts(delays: list[float], first: int = 0) -> list[Receipt]:
     ]
 
 
+@settings(deadline=None)
 @given(st.lists(DELAYS, max_size=30), st.data())
 def test_taken_in_pieces_or_at_once_a_tally_is_the_same(delays: list[float], data: st.DataObject) -> None:
     everything = receipts(delays)
@@ -36,6 +37,7 @@ def test_taken_in_pieces_or_at_once_a_tally_is_the_same(delays: list[float], dat
     assert first.delays + second.delays == whole.delays
 
 
+@settings(deadline=None)
 @given(st.lists(DELAYS, min_size=1, max_size=30))
 def test_a_tally_agrees_with_the_receipts_it_stands_for(delays: list[float]) -> None:
     everything = receipts(delays)
@@ -48,12 +50,14 @@ def test_a_tally_agrees_with_the_receipts_it_stands_for(delays: list[float]) -> 
     assert tally.delayed_at_most_s == max(r.at - RHYTHM.due(r.epoch) for r in everything)
 
 
+@settings(deadline=None)
 @given(st.lists(DELAYS, min_size=1, max_size=50))
 def test_the_median_is_known_to_a_millisecond_or_a_thousandth(delays: list[float]) -> None:
     found = median(take(Tally(), receipts(delays), RHYTHM).delays)
     assert found == pytest.approx(statistics.median(delays), abs=0.0006, rel=0.0006)
 
 
+@settings(deadline=None)
 @given(DELAYS, DELAYS)
 def test_a_longer_delay_never_has_a_lower_bucket(one: float, other: float) -> None:
     low, high = sorted((one, other))
