@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from tests.sim import Cluster
 
 from understudy.control.history import GENERATIONS_KEPT, History, started
+from understudy.control.report import told_kinds
 from understudy.model import hashing
 from understudy.model.event import COUNT
 from understudy.model.messages import Receipt, ReplicaStatus, Steps
@@ -150,6 +151,7 @@ def test_the_report_reads_a_limited_number_of_events(tmp_path: Path, monkeypatch
     report = cluster.manager.report()
     assert report.told_since_s > 0
     assert len(report.faults) == 1
+    assert "goal" not in told_kinds(cluster.store.totals())
     for number in range(5):
         cluster.manager.note("goal", f"{number}", {})
     assert cluster.manager.report().faults == ()

@@ -26,6 +26,12 @@ from understudy.model.tally import Tally, median, take
 
 Verdict = Literal["exact", "at least once", "diverged", "lossy", "failed"]
 Delivery = Literal["once", "at least once"]
+TOLD_BY: Mapping[str, frozenset[str]] = {
+    "decision": frozenset({"decision"}),
+    "switched": frozenset({"switched", "protection"}),
+    "fault": frozenset({"fault", "manager", "node_lost", *PLACED, "recovered", "protection", "switched"}),
+}
+"""What is told of decisions, transitions and faults: by which kinds of events."""
 
 
 class SliceReport(Frozen):
@@ -248,6 +254,11 @@ def reaction_report(totals: Mapping[str, Mapping[str, float]], read_back: int) -
         cpu_s=round(total("rolled_back", "cpu_s"), 3),
         bytes=int(total("rolled_back", "bytes_received", "bytes_published", "bytes_shipped")),
     )
+
+
+def told_kinds(totals: Mapping[str, object]) -> set[str]:
+    """The kinds of events that the report has to read, given the kinds there were."""
+    return {kind for told, kinds in TOLD_BY.items() if told in totals for kind in kinds}
 
 
 def decision_reports(story: Chronicle, began_at: float) -> tuple[DecisionReport, ...]:

@@ -20,6 +20,7 @@ from understudy.control.report import (
     sink_report,
     slice_reports,
     tainted,
+    told_kinds,
     transition_reports,
     verdict,
 )
@@ -132,8 +133,8 @@ class Watched(ABC):
         sinks = {sink.name: self._sink_report(sink.name) for sink in self._topology.sinks}
         replicas = self._ledger.replicas
         slices = slice_reports(tuple(self._assignments.values()), replicas, self._protections.time)
-        events = store.newest_events(TOLD)
-        story = Chronicle(events)
+        totals = store.totals()
+        story = Chronicle(store.newest_events(TOLD, told_kinds(totals)))
         return Report(
             app=self._topology.name,
             run=self.run.id,
@@ -145,7 +146,7 @@ class Watched(ABC):
             faults=fault_reports(story, began, self._objectives()),
             transitions=transition_reports(story, began),
             decisions=decision_reports(story, began),
-            reactions=reaction_report(store.totals(), sum(replica.read_back for replica in replicas)),
+            reactions=reaction_report(totals, sum(replica.read_back for replica in replicas)),
             sinks=sinks,
             costs=CostReport(
                 cpu_s={name: round(node.cpu_s, 2) for name, node in self._ledger.nodes.items()},
@@ -159,8 +160,14 @@ class Watched(ABC):
             diverged=tuple(sorted(self._diverged)),
             failure=self._failure,
             verdict=verdict(self._phase, sinks, slices, self._tainted()),
-            told_since_s=round(max(0.0, events[0].at - began), 3) if len(events) == TOLD else 0.0,
+            told_since_s=round(self._told_since_s(began), 3),
         )
+
+    def _told_since_s(self, began: float) -> float:
+        """From when on the report can tell what happened."""
+        happened = sum(self.event_counts().values())
+        first = self._store.events(happened - TOLD, 1) if happened > TOLD else []
+        return max(0.0, first[0].at - began) if first else 0.0
 
     def _sink_report(self, sink: str) -> SinkReport:
         store, tally = self._store, self._store.tally(sink)

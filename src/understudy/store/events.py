@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from understudy.model.event import COUNT, SUMMED, Event
@@ -38,10 +38,13 @@ class Events:
         query = f"SELECT {_COLUMNS} FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return [_event(row) for row in self._database.execute(query, (number, limit))]
 
-    def newest(self, limit: int) -> list[Event]:
-        """The last events that happened, in their order."""
-        query = f"SELECT {_COLUMNS} FROM events ORDER BY number DESC LIMIT ?"
-        return [_event(row) for row in self._database.execute(query, (limit,))][::-1]
+    def newest(self, limit: int, kinds: Collection[str] | None = None) -> list[Event]:
+        """The last events that happened, in their order; of these, only some kinds if they are named."""
+        query = f"SELECT {_COLUMNS} FROM events WHERE number > (SELECT MAX(number) FROM events) - ?"
+        if kinds is not None:
+            query += f" AND kind IN ({', '.join('?' * len(kinds))})"
+        rows = self._database.execute(f"{query} ORDER BY number", (limit, *(kinds or ())))
+        return [_event(row) for row in rows]
 
     def latest(self, kind: str) -> dict[str, Event]:
         """The last event of a kind about every slice, however long ago that was."""

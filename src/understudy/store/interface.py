@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from understudy.model.event import Event
@@ -63,8 +63,8 @@ class StateStore(Protocol):
         """The next events with a higher number, as far as they are kept."""
         ...
 
-    def newest_events(self, limit: int) -> list[Event]:
-        """The last ones, in their order."""
+    def newest_events(self, limit: int, kinds: Collection[str] | None = None) -> list[Event]:
+        """The last ones, in their order; of these, only some kinds if they are named."""
         ...
 
     def latest(self, kind: str) -> dict[str, Event]:

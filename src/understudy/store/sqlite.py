@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -116,8 +116,8 @@ class SqliteStore:
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]:
         return self._events.after(after, -1 if limit is None else limit)
 
-    def newest_events(self, limit: int) -> list[Event]:
-        return self._events.newest(limit)
+    def newest_events(self, limit: int, kinds: Collection[str] | None = None) -> list[Event]:
+        return self._events.newest(limit, kinds)
 
     def latest(self, kind: str) -> dict[str, Event]:
         return self._events.latest(kind)
