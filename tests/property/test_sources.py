@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from understudy.model.hashing import digest
-from understudy.sources import EndOfSource, Files, Generator, Source, SourceReader
+from understudy.sources import EndOfSource, Files, Generator, Source, SourceReader, formats
 from understudy.sources.pace import ByRate, ByTime, exact, rows_before
 
 
@@ -77,7 +77,13 @@ def _write(folder: Path, rows: int, files: int, seed: int) -> list[dict[str, Any
     return items
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that small files have many pieces."""
+    monkeypatch.setattr(formats, "BLOCK", 200)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 60), st.integers(1, 3), st.integers(1, 3), st.booleans(), st.integers(0, 9), st.data())
 def test_files_are_cut_the_same_from_everywhere(
     rows: int, files: int, slices: int, by_time: bool, seed: int, data: st.DataObject
@@ -96,6 +102,20 @@ def test_files_are_cut_the_same_from_everywhere(
                 later = drain(source.open(i, slices, 1.0), first)
                 assert [t.to_pylist() for t in later] == [t.to_pylist() for t in epochs[first:]]
                 _check_any_order(source, i, slices, epochs, data)
+                _check_bookmark(source, i, slices, epochs, data)
+
+
+def _check_bookmark(source: Source, i: int, slices: int, epochs: list[pa.Table], data: st.DataObject) -> None:
+    """A reader that goes to a bookmark reads what the one that made it would have read, also before it."""
+    at = data.draw(st.integers(0, len(epochs) - 1))
+    first = source.open(i, slices, 1.0)
+    for epoch in range(at + 1):
+        first.read(epoch, None, first.cut(epoch, None))
+    later = source.open(i, slices, 1.0)
+    later.seek(json.loads(json.dumps(first.bookmark(at))))
+    assert [t.to_pylist() for t in drain(later, at)] == [t.to_pylist() for t in epochs[at:]]
+    before = data.draw(st.integers(0, at))
+    assert later.read(before, None, later.cut(before, None)).to_pylist() == epochs[before].to_pylist()
 
 
 def _check_any_order(source: Source, i: int, slices: int, epochs: list[pa.Table], data: st.DataObject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from understudy.errors import InvalidInput, UnderstudyError
-from understudy.sources import EndOfSource, Files, Generator
+from understudy.sources import EndOfSource, Files, Generator, formats
 
 SCHEMA = "word string, n int, at timestamp"
 
@@ -88,6 +89,126 @@ def test_large_files_are_read_in_pieces(tmp_path: Path) -> None:
     reader = Files(tmp_path, "csv", SCHEMA, rate=1000).open(0, 1, 1.0)
     assert reader.read(50, None, reader.cut(50, None))["n"].to_pylist() == list(range(50_000, 51_000))
     assert len(reader._buffer) <= 2  # type: ignore[attr-defined]
+
+
+LINES = 3_000
+WRITERS: dict[str, Callable[[Path], Files]] = {}
+
+
+def written(name: str) -> Callable[[Callable[[Path], Files]], Callable[[Path], Files]]:
+    def add(write: Callable[[Path], Files]) -> Callable[[Path], Files]:
+        WRITERS[name] = write
+        return write
+
+    return add
+
+
+def _csv_text(header: str = "") -> str:
+    return header + "".join(f'w{i},{i},"2013-01-01 00:00:00"\n' for i in range(LINES))
+
+
+@written("csv")
+def _plain(folder: Path) -> Files:
+    (folder / "a.csv").write_text(_csv_text())
+    return Files(folder, "csv", SCHEMA, rate=10)
+
+
+@written("csv with a header, packed")
+def _packed(folder: Path) -> Files:
+    (folder / "a.csv.gz").write_bytes(gzip.compress(_csv_text("\nword,n,at\n").encode()))
+    return Files(folder, "csv", SCHEMA, rate=10, options={"header": True})
+
+
+@written("csv, xz")
+def _xz(folder: Path) -> Files:
+    (folder / "a.csv.xz").write_bytes(lzma.compress(_csv_text().encode()))
+    return Files(folder, "csv", SCHEMA, rate=10)
+
+
+@written("json by time")
+def _json(folder: Path) -> Files:
+    at = "2013-01-01 {:02}:{:02}:00"
+    rows = (f'{{"word": "w{i}", "n": {i}, "at": "{at.format(i // 600 % 24, i // 10 % 60)}"}}\n' for i in range(LINES))
+    (folder / "a.json").write_text("".join(rows))
+    return Files(folder, "json", SCHEMA, event_time="at", speed=60)
+
+
+@written("parquet")
+def _parquet(folder: Path) -> Files:
+    table = pa.table({"word": [f"w{i}" for i in range(LINES)], "n": pa.array(range(LINES), pa.int32())})
+    table = table.append_column("at", pa.nulls(LINES, pa.timestamp("us")))
+    pq.write_table(table, folder / "a.parquet", row_group_size=200)
+    return Files(folder, "parquet", SCHEMA, rate=10)
+
+
+@written("several files")
+def _several(folder: Path) -> Files:
+    for n in range(10):
+        (folder / f"{n}.csv").write_text("".join(f"w{i},{i},\n" for i in range(n * 300, n * 300 + 300)))
+    return Files(folder, "csv", SCHEMA, rate=10, options={"multiLine": True})
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_who_takes_over_begins_to_read_at_a_bookmark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(formats, "BLOCK", 4096)
+    source = WRITERS[name](tmp_path)
+    first = source.open(0, 1, 1.0)
+    wanted = [first.read(epoch, None, first.cut(epoch, None))["n"].to_pylist() for epoch in range(290)][280:]
+    at = first.bookmark(289)
+    rows = 0
+    read = formats.read
+
+    def count(*arguments: Any) -> Any:
+        nonlocal rows
+        for piece in read(*arguments):
+            rows += piece.rows.num_rows
+            yield piece
+
+    monkeypatch.setattr(formats, "read", count)
+    second = source.open(0, 1, 1.0)
+    second.seek(json.loads(json.dumps(at)))
+    assert second.read(289, None, second.cut(289, None))["n"].to_pylist() == wanted[-1] == list(range(2890, 2900))
+    assert rows < 700, f"{rows} of {LINES} rows were read again"
+    assert second.read(280, None, second.cut(280, None))["n"].to_pylist() == wanted[0]
+
+
+def test_files_that_changed_are_named(tmp_path: Path) -> None:
+    source = WRITERS["csv"](tmp_path)
+    reader = source.open(0, 1, 1.0)
+    at = reader.bookmark(0)
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("more,1,\n")
+    with pytest.raises(InvalidInput, match="have changed"):
+        source.open(0, 1, 1.0).seek(at)
+    (tmp_path / "a.csv").rename(tmp_path / "b.csv")
+    with pytest.raises(InvalidInput, match="have changed"):
+        source.open(0, 1, 1.0).seek(at)
+
+
+def test_bookmarks_behind_the_last_row(tmp_path: Path) -> None:
+    source = WRITERS["csv"](tmp_path)
+    reader = source.open(0, 1, 1.0)
+    with pytest.raises(EndOfSource):
+        reader.cut(400, None)
+    second = source.open(0, 1, 1.0)
+    second.seek(reader.bookmark(400))
+    with pytest.raises(EndOfSource):
+        second.cut(400, None)
+    (tmp_path / "b.csv").write_text("more,1,\n")
+    with pytest.raises(InvalidInput, match="have changed"):
+        source.open(0, 1, 1.0).seek(reader.bookmark(400))
+
+
+def test_errors_name_the_line_of_the_file_also_in_a_later_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "BLOCK", 300)
+    for header in (False, True):
+        (tmp_path / "a.csv").write_text(_csv_text("word,n,at\n" if header else "") + "w,x,\n")
+        with pytest.raises(InvalidInput, match=f"line {LINES + 1 + header}"):
+            read_all(Files(tmp_path, "csv", SCHEMA, rate=100, options={"header": header}))
 
 
 @pytest.mark.parametrize(

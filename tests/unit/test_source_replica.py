@@ -16,6 +16,8 @@ from understudy.log.interface import Log
 from understudy.model.layout import Channel, Split
 from understudy.model.names import SliceId
 from understudy.model.topology import Topology
+from understudy.sinks import JsonLines
+from understudy.sources import Files, formats
 from understudy.sources.interface import EndOfSource, Source, SourceReader
 from understudy.stream.site import Site
 from understudy.stream.source import SourceReplica
@@ -157,3 +159,32 @@ def test_epochs_all_readers_have_are_not_made_again(site: Site) -> None:
     run_until(SourceReplica(site, deployed(FIRST, 2)), lambda: site.log.newest(FIRST) > floor)
     assert site.log.first_missing(FIRST, floor) > floor + 1
     assert site.log.fetch(FIRST, floor) is None
+
+
+def test_a_file_source_that_returns_goes_on_from_its_bookmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "BLOCK", 1000)
+    (tmp_path / "a.txt").write_text("".join(f"line {n}\n" for n in range(4000)))
+    app = Topology("files")
+    app.sink("out", app.source("lines", Files(tmp_path / "a.txt", "text", rate=10)), JsonLines("out"))
+    site, lines = a_site(tmp_path, app), SliceId("lines", 0)
+    run_until(SourceReplica(site, deployed(lines)), lambda: site.log.newest(lines) >= 300)
+    newest = site.log.newest(lines)
+    site.log.acknowledge(SliceId("out", 0), lines, newest - 20)
+    site.log.trim(lines, site.layout.readers(lines))
+    kept = len(list((tmp_path / "log/lines/0/bookmarks").iterdir()))
+    assert kept <= 6, "bookmarks are trimmed with the bags"
+    begun: list[int] = []
+    read = formats.read
+
+    def watch(*arguments: Any) -> Any:
+        begun.append(arguments[-1].at)
+        return read(*arguments)
+
+    monkeypatch.setattr(formats, "read", watch)
+    run_until(SourceReplica(site, deployed(lines, 2)), lambda: site.log.newest(lines) > newest)
+    assert len(begun) == 1
+    assert begun[0] > 25_000, "it did not begin with the first row"
+    stored = site.log.fetch(lines, newest + 1)
+    assert stored is not None
+    rows = stored.rows(Channel(0, lines, Split(), 0), pa.schema({"value": pa.string()}))["value"].to_pylist()
+    assert rows == [f"line {n}" for n in range((newest + 1) * 10, (newest + 2) * 10)]

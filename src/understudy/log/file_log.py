@@ -4,6 +4,7 @@ log/<operator>/<slice>/0000000012.bag     a bag
 log/<operator>/<slice>/acks/<reader>/0000000012   an epoch this reader has acknowledged; the newest counts
 log/<operator>/<slice>/cuts/0000000012    where the epoch of a live source ends
 log/<sink>/<slice>/reached                the newest epoch a sink has written
+log/<operator>/<slice>/bookmarks/0000000012   from where a source can read an epoch
 log/<operator>/<slice>/fences/3           replicas of generations before the third shall be still
 log/damaged/                              bags that were set aside
 """
@@ -138,6 +139,9 @@ class FileLog:
         self._settle_acknowledgements(slice_id, readers, needed=bool(done))
         for epoch in done:
             self._bag(slice_id, epoch).unlink(missing_ok=True)
+        passed = sorted(epoch for epoch in _numbers_in(self._bookmarks(slice_id)) if epoch <= floor)
+        for epoch in passed[:-1]:
+            (self._bookmarks(slice_id) / f"{epoch:010d}").unlink(missing_ok=True)
         return done[-1] if done else -1
 
     def _settle_acknowledgements(self, slice_id: SliceId, readers: Sequence[SliceId], *, needed: bool) -> None:
@@ -202,6 +206,17 @@ class FileLog:
         for epoch in done:
             self._cut(slice_id, epoch).unlink(missing_ok=True)
 
+    def mark(self, slice_id: SliceId, epoch: int, bookmark: Any) -> None:
+        self._disk.replace(self._bookmarks(slice_id) / f"{epoch:010d}", [json.dumps(bookmark).encode()])
+
+    def bookmark(self, slice_id: SliceId, epoch: int) -> Any:
+        for number in sorted(_numbers_in(self._bookmarks(slice_id)), reverse=True):
+            # A power cut may leave it empty: then the one before does.
+            with suppress(FileNotFoundError, ValueError):
+                if number <= epoch:
+                    return json.loads((self._bookmarks(slice_id) / f"{number:010d}").read_bytes())
+        return None
+
     def _cut_epochs(self, slice_id: SliceId) -> set[int]:
         return _numbers_in(self._cut(slice_id, 0).parent)
 
@@ -213,6 +228,9 @@ class FileLog:
 
     def _acks(self, reader: SliceId, upstream: SliceId) -> Path:
         return self._directory(upstream) / "acks" / str(reader)
+
+    def _bookmarks(self, slice_id: SliceId) -> Path:
+        return self._directory(slice_id) / "bookmarks"
 
     def _cut(self, slice_id: SliceId, epoch: int) -> Path:
         return self._directory(slice_id) / "cuts" / f"{epoch:010d}"

@@ -132,3 +132,12 @@ class Log(Protocol):
         """Removes the cuts below the floors of all slices that share them (given with their readers), except the
         newest. As with bags, the acknowledgements are made durable first."""
         ...
+
+    def mark(self, slice_id: SliceId, epoch: int, bookmark: Any) -> None:
+        """Keeps a bookmark of a source: from there the epoch and those after it can be read. Not durable, only a
+        shortcut. Trimming removes what no epoch above the floor needs."""
+        ...
+
+    def bookmark(self, slice_id: SliceId, epoch: int) -> Any:
+        """The newest bookmark of an epoch up to this one, None if there is none."""
+        ...

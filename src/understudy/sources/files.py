@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +32,8 @@ class Files(Source):
     `rate` gives so many rows a second and slice. `event_time` names a column: epoch n holds the rows whose time lies
     n epochs after the first row's, `speed` times as fast as it happened; the input is sorted by it, and a row that
     goes back in time, or has none, belongs to the epoch being cut. Slices take rows in turn. Compressed files are
-    known by their ending (.gz, .bz2, .zst, .lz4, .xz). The files must not change while a run lasts: epochs are
-    counted from their first row, also after a restart.
+    known by their ending (.gz, .bz2, .zst, .lz4, .xz). The files must not change while a run lasts: a slice that
+    returns goes on from a bookmark.
 
     CSV options are Spark's: header (False), delimiter or sep, quote, escape, nullValue, encoding, multiLine. Without
     a header the schema names the columns. Times that name no zone are UTC.
@@ -124,6 +124,20 @@ def _check_pace(source: Files) -> None:
             raise InvalidInput(f"{name}={value} cannot be used", why="it must be above 0", fix=f"choose a {name}")
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """A place from which reading can go on, and what is known of the rows before it.
+
+    `row` rows lie before it, `seen` is their highest epoch, of any slice; `pace` is what the pace remembers of them.
+    """
+
+    file: int = 0
+    place: formats.Place = formats.START
+    row: int = 0
+    seen: int = -1
+    pace: Any = None
+
+
 class _FilesReader(SourceReader):
     """Reads ahead just as far as the epoch asked for; going back starts again at the first row."""
 
@@ -131,16 +145,42 @@ class _FilesReader(SourceReader):
         self._source = source
         self._slice, self._slices = slice_index, slices
         self._epoch_s = epoch_s
-        self._restart()
+        self._files = source.files()
+        self._start(_Mark(pace=self._new_pace().state()), 0)
 
-    def _restart(self) -> None:
-        self._batches = self._stream()
+    def _start(self, mark: _Mark, epoch: int) -> None:
+        """Goes to a mark, behind which all rows of this epoch and those after it lie."""
+        self._mark = mark
+        self._pieces = self._stream(mark)
         self._pace = self._new_pace()
-        self._row = 0
-        self._dropped = 0  # epochs below are gone from the buffer
-        self._seen = -1  # the highest epoch read so far, of any slice
+        self._pace.restore(mark.pace)
+        self._row = mark.row
+        self._seen = mark.seen
+        self._dropped = epoch  # epochs below are gone from the buffer
         self._ended = False
-        self._buffer: deque[tuple[pa.Table, NDArray[np.int64]]] = deque()
+        self._buffer: deque[tuple[pa.Table, NDArray[np.int64], _Mark]] = deque()
+
+    def bookmark(self, epoch: int) -> Position | None:
+        own = (mark for _, epochs, mark in self._buffer if epochs[-1] >= epoch)
+        mark = next(own, self._mark)
+        if mark.file >= len(self._files):
+            # All rows lie before it.
+            return asdict(mark) | {"epoch": epoch, "path": None, "size": 0}
+        path = self._files[mark.file]
+        return asdict(mark) | {"epoch": epoch, "path": str(path), "size": path.stat().st_size}
+
+    def seek(self, bookmark: Position) -> None:
+        fields = dict(bookmark)
+        epoch, path, size = fields.pop("epoch"), fields.pop("path"), fields.pop("size")
+        mark = _Mark(**fields | {"place": formats.Place(**fields["place"])})
+        there = [(str(file), file.stat().st_size) for file in self._files[mark.file : mark.file + 1]]
+        if there != ([] if path is None else [(path, size)]):
+            raise InvalidInput(
+                f"the files at {self._source.path} have changed",
+                why=f"{path} had {size} bytes when the run was there" if path else "there are more files than before",
+                fix="put the files back as they were, or run again in a new --home",
+            )
+        self._start(mark, epoch)
 
     def _new_pace(self) -> Pace:
         source, epoch_s = self._source, exact(self._epoch_s)
@@ -149,9 +189,14 @@ class _FilesReader(SourceReader):
         assert source.rate is not None
         return ByRate(exact(source.rate), epoch_s, self._slices)
 
-    def _stream(self) -> Iterator[pa.Table]:
-        for path in self._source.files():
-            yield from formats.read(path, self._source.format, self._source.schema, self._source.options)
+    def _stream(self, mark: _Mark) -> Iterator[tuple[pa.Table, int, formats.Place | None]]:
+        """The rows from a mark on, each piece with the file and the place behind it."""
+        source, start = self._source, mark.place
+        for number in range(mark.file, len(self._files)):
+            for piece in formats.read(self._files[number], source.format, source.schema, source.options, start):
+                yield piece.rows, number, piece.next
+            start = formats.START
+            yield source.schema.empty_table(), number + 1, start
 
     def cut(self, epoch: int, start: Position) -> Position:  # noqa: ARG002 - the interface's
         self._reach(epoch)
@@ -163,20 +208,20 @@ class _FilesReader(SourceReader):
     def read(self, epoch: int, start: Position, end: Position) -> pa.Table:  # noqa: ARG002 - the interface's
         self._reach(epoch)
         parts = []
-        for table, epochs in self._buffer:
+        for table, epochs, _ in self._buffer:
             first, last = np.searchsorted(epochs, [epoch, epoch + 1])
             if first < last:
                 parts.append(table.slice(int(first), int(last - first)))
         return pa.concat_tables(parts) if parts else self._source.schema.empty_table()
 
     def close(self) -> None:
-        self._batches = iter(())
+        self._pieces = iter(())
         self._buffer.clear()
 
     def _reach(self, epoch: int) -> None:
         """Buffers the whole epoch; the one before stays too, since a cut may come ahead of a read."""
         if epoch < self._dropped:
-            self._restart()
+            self._start(_Mark(pace=self._new_pace().state()), 0)
         while not self._ended and self._seen <= epoch:
             self._drop_before(epoch - 1)
             self._load()
@@ -188,12 +233,18 @@ class _FilesReader(SourceReader):
         self._dropped = max(self._dropped, epoch)
 
     def _load(self) -> None:
-        batch = next(self._batches, None)
-        if batch is None:
+        piece = next(self._pieces, None)
+        if piece is None:
             self._ended = True
             return
-        if batch.num_rows == 0:
-            return
+        batch, file, place = piece
+        mark = self._mark
+        if batch.num_rows:
+            self._add(batch, mark)
+        if place is not None:
+            self._mark = _Mark(file, place, self._row, self._seen, self._pace.state())
+
+    def _add(self, batch: pa.Table, mark: _Mark) -> None:
         epochs = self._pace.epochs(batch, self._row)
         mine = (self._slice - self._row) % self._slices
         self._row += batch.num_rows
@@ -202,4 +253,4 @@ class _FilesReader(SourceReader):
             epochs = epochs[mine :: self._slices]
             batch = batch.take(pa.array(np.arange(mine, batch.num_rows, self._slices)))
         if len(epochs):
-            self._buffer.append((batch, epochs))
+            self._buffer.append((batch, epochs, mark))

@@ -1,11 +1,15 @@
-"""Files as a stream of Arrow tables: one function per format, never a whole file in memory."""
+"""Files as a stream of Arrow tables: one function per format, never a whole file in memory.
+
+Reading can begin at any place where a piece began before, so that a reader that returns does not read everything again.
+"""
 
 from __future__ import annotations
 
 import lzma
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,11 +31,29 @@ BLOCK = 1 << 20
 _ROW = re.compile(r"(?:Row #|in row )(\d+)")
 
 
-def read(path: Path, file_format: str, schema: pa.Schema, options: Options) -> Iterator[pa.Table]:
+@dataclass(frozen=True)
+class Place:
+    """Where a piece of a file begins: the byte of the unpacked file, or the row group, and the number of its line."""
+
+    at: int = 0
+    line: int = 1
+
+
+START = Place()
+
+
+class Piece(NamedTuple):
+    """Rows of a file, and where the next piece begins; None if reading cannot begin there."""
+
+    rows: pa.Table
+    next: Place | None
+
+
+def read(path: Path, file_format: str, schema: pa.Schema, options: Options, start: Place = START) -> Iterator[Piece]:
     """The rows of one file in the schema's types; errors name the file and, where it is known, the line."""
     try:
-        for batch in FORMATS[file_format](path, schema, options):
-            yield conform(batch, schema)
+        for rows, after in FORMATS[file_format](path, schema, options, start):
+            yield Piece(conform(rows, schema), after)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error.what}", why=error.why, fix=error.fix) from error
     except pa.ArrowException as error:
@@ -63,68 +85,127 @@ def _open(path: Path) -> Any:
     return pa.input_stream(str(path), compression="detect")
 
 
-def _csv(path: Path, schema: pa.Schema, options: Options) -> Iterator[pa.Table]:
+def _csv(path: Path, schema: pa.Schema, options: Options, start: Place) -> Iterator[Piece]:
     header = bool(options.get("header", False))
-    delimiter = options.get("delimiter", options.get("sep", ","))
-    # Times in a zone are read as text: Arrow would refuse those that do not name a zone.
-    texts = {field.name: pa.string() if _zoned(field.type) else field.type for field in schema}
-    null = str(options.get("nullValue", ""))
+    try:
+        if _splits_at_lines(options):
+            yield from _csv_blocks(path, schema, options, start, header)
+        else:
+            yield from _csv_stream(path, schema, options, header)
+    except pa.ArrowKeyError as error:
+        raise InvalidInput(
+            str(error).strip("'\""),
+            why=f"the schema has the columns {', '.join(schema.names)}",
+            fix="name columns as the file's first line does, or leave the header option away",
+        ) from error
+
+
+def _splits_at_lines(options: Options) -> bool:
+    """Whether every newline byte ends a row."""
+    encoding = options.get("encoding", "utf8")
+    return not options.get("multiLine", False) and "\n".encode(encoding) == b"\n"
+
+
+def _csv_blocks(path: Path, schema: pa.Schema, options: Options, start: Place, header: bool) -> Iterator[Piece]:
+    names = schema.names
+    if header:
+        names, first = _csv_header(path, options)
+        start = max(start, first, key=lambda place: place.at)
+    for line, block, after in _line_blocks(path, start):
+        whole = _csv_read(options, names, len(block) + 1)
+        try:
+            rows = pyarrow.csv.read_csv(
+                pa.BufferReader(block), whole, _csv_parse(options), _csv_convert(schema, options)
+            )
+        except pa.ArrowInvalid as error:
+            if "Empty CSV file" in str(error):
+                continue
+            raise _csv_error(error, line, header) from error
+        yield Piece(_parse_times(rows, schema, line), after)
+
+
+def _csv_header(path: Path, options: Options) -> tuple[list[str], Place]:
+    """The names in the first line that has any, and the place behind it."""
+    at, line = 0, 1
+    with _open(path) as stream:
+        rest = b""
+        while piece := stream.read(BLOCK):
+            rest += bytes(piece)
+            while (end := rest.find(b"\n")) >= 0:
+                text, rest = rest[: end + 1], rest[end + 1 :]
+                at, line = at + len(text), line + 1
+                if text.strip():
+                    return _csv_names(text, options), Place(at, line)
+    return _csv_names(rest, options) if rest.strip() else [], Place(at + len(rest), line + 1)
+
+
+def _csv_names(text: bytes, options: Options) -> list[str]:
+    header = _csv_read(options, None, len(text) + 1)
+    names: list[str] = pyarrow.csv.read_csv(pa.BufferReader(text), header, _csv_parse(options)).column_names
+    return names
+
+
+def _csv_stream(path: Path, schema: pa.Schema, options: Options, header: bool) -> Iterator[Piece]:
+    """Rows with newlines in them: only Arrow knows where one ends, and it does not say."""
     with _open(path) as stream:
         try:
+            names = None if header else schema.names
             batches = pyarrow.csv.open_csv(
-                stream,
-                # One thread: only then does Arrow know the line of an error.
-                pyarrow.csv.ReadOptions(
-                    use_threads=False,
-                    block_size=BLOCK,
-                    column_names=None if header else schema.names,
-                    encoding=options.get("encoding", "utf8"),
-                ),
-                pyarrow.csv.ParseOptions(
-                    delimiter=delimiter,
-                    quote_char=options.get("quote", '"'),
-                    escape_char=options.get("escape", False),
-                    newlines_in_values=bool(options.get("multiLine", False)),
-                ),
-                pyarrow.csv.ConvertOptions(
-                    column_types=texts,
-                    include_columns=schema.names,
-                    null_values=[null],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
+                stream, _csv_read(options, names, BLOCK), _csv_parse(options), _csv_convert(schema, options)
             )
             line = 2 if header else 1
             for batch in batches:
-                yield _parse_times(pa.Table.from_batches([batch]), schema, line)
+                yield Piece(_parse_times(pa.Table.from_batches([batch]), schema, line), None)
                 line += batch.num_rows
-        except pa.ArrowKeyError as error:
-            raise InvalidInput(
-                str(error).strip("'\""),
-                why=f"the schema has the columns {', '.join(schema.names)}",
-                fix="name columns as the file's first line does, or leave the header option away",
-            ) from error
         except pa.ArrowInvalid as error:
             if "Empty CSV file" not in str(error):
-                raise _csv_error(error, header) from error
+                raise _csv_error(error, 1, header) from error
 
 
-def _csv_error(error: Exception, header: bool) -> Exception:
+def _csv_read(options: Options, names: list[str] | None, block: int) -> pyarrow.csv.ReadOptions:
+    # One thread: only then does Arrow know the line of an error.
+    return pyarrow.csv.ReadOptions(
+        use_threads=False, block_size=block, column_names=names, encoding=options.get("encoding", "utf8")
+    )
+
+
+def _csv_parse(options: Options) -> pyarrow.csv.ParseOptions:
+    return pyarrow.csv.ParseOptions(
+        delimiter=options.get("delimiter", options.get("sep", ",")),
+        quote_char=options.get("quote", '"'),
+        escape_char=options.get("escape", False),
+        newlines_in_values=bool(options.get("multiLine", False)),
+    )
+
+
+def _csv_convert(schema: pa.Schema, options: Options) -> pyarrow.csv.ConvertOptions:
+    # Times in a zone are read as text: Arrow would refuse those that do not name a zone.
+    texts = {field.name: pa.string() if _zoned(field.type) else field.type for field in schema}
+    return pyarrow.csv.ConvertOptions(
+        column_types=texts,
+        include_columns=schema.names,
+        null_values=[str(options.get("nullValue", ""))],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+
+
+def _csv_error(error: Exception, first_line: int, header: bool) -> Exception:
     why = str(error).splitlines()[0]
     found = _ROW.search(why)
     if found is None:
         return error
-    line = int(found[1])
+    line = first_line + int(found[1]) - 1
     fix = "correct the line, or change the schema"
     if line == 1 and not header:
         fix += "; if it is a line of column names, pass options={'header': True}"
     return _bad_line(line, why, fix)
 
 
-def _json(path: Path, schema: pa.Schema, _: Options) -> Iterator[pa.Table]:
+def _json(path: Path, schema: pa.Schema, _: Options, start: Place) -> Iterator[Piece]:
     texts = pa.schema([f.with_type(pa.string()) if _zoned(f.type) else f for f in schema])
     parse = pyarrow.json.ParseOptions(explicit_schema=texts, unexpected_field_behavior="ignore")
-    for line, block in _line_blocks(path):
+    for line, block, after in _line_blocks(path, start):
         if not block.strip():
             continue
         whole = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
@@ -138,40 +219,55 @@ def _json(path: Path, schema: pa.Schema, _: Options) -> Iterator[pa.Table]:
                 why,
                 "write one JSON object a line, with values of the schema's types",
             ) from error
-        yield _parse_times(table, schema, line)
+        yield Piece(_parse_times(table, schema, line), after)
 
 
-def _text(path: Path, schema: pa.Schema, _: Options) -> Iterator[pa.Table]:
-    for line, block in _line_blocks(path):
+def _text(path: Path, schema: pa.Schema, _: Options, start: Place) -> Iterator[Piece]:
+    for line, block, after in _line_blocks(path, start):
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
             bad = line + block[: error.start].count(b"\n")
             raise _bad_line(bad, f"it is not UTF-8: {error.reason}", "convert the file to UTF-8") from error
         lines = text.removesuffix("\n").split("\n")
-        yield pa.table({schema.names[0]: pa.array([item.removesuffix("\r") for item in lines], pa.string())})
+        rows = pa.table({schema.names[0]: pa.array([item.removesuffix("\r") for item in lines], pa.string())})
+        yield Piece(rows, after)
 
 
-def _parquet(path: Path, schema: pa.Schema, _: Options) -> Iterator[pa.Table]:
+def _parquet(path: Path, schema: pa.Schema, _: Options, start: Place) -> Iterator[Piece]:
     with pyarrow.parquet.ParquetFile(path) as file:
         there = file.schema_arrow.names
         wanted = [name for name in schema.names if name in there]
-        for batch in file.iter_batches(batch_size=1 << 15, columns=wanted, use_threads=False):
-            yield pa.Table.from_batches([batch])
+        for group in range(start.at, file.num_row_groups):
+            left = file.metadata.row_group(group).num_rows
+            for batch in file.iter_batches(1 << 15, row_groups=[group], columns=wanted, use_threads=False):
+                left -= batch.num_rows
+                yield Piece(pa.Table.from_batches([batch]), None if left else Place(group + 1))
 
 
-def _line_blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Pieces of whole lines with the number of their first line."""
-    line, rest = 1, b""
+def _line_blocks(path: Path, start: Place) -> Iterator[tuple[int, bytes, Place]]:
+    """Pieces of whole lines with the number of their first line, and where the next piece begins."""
+    place, rest = start, b""
     with _open(path) as stream:
+        _skip(stream, start.at)
         while piece := stream.read(BLOCK):
             head, newline, tail = (rest + bytes(piece)).rpartition(b"\n")
             if newline:
-                yield line, head + newline
-                line += head.count(b"\n") + 1
+                after = Place(place.at + len(head) + 1, place.line + head.count(b"\n") + 1)
+                yield place.line, head + newline, after
+                place = after
             rest = tail
     if rest:
-        yield line, rest
+        yield place.line, rest, Place(place.at + len(rest), place.line + 1)
+
+
+def _skip(stream: Any, count: int) -> None:
+    """Goes to a byte; packed files have to be unpacked up to there, which is still faster than to read their rows."""
+    if stream.seekable():
+        stream.seek(count)
+        return
+    while count > 0 and (piece := stream.read(min(count, BLOCK))):
+        count -= len(piece)
 
 
 def _zoned(kind: pa.DataType) -> bool:
@@ -214,7 +310,7 @@ def _fails(text: pa.ChunkedArray, kind: pa.DataType) -> bool:
     return False
 
 
-FORMATS: dict[str, Callable[[Path, pa.Schema, Options], Iterator[pa.Table]]] = {
+FORMATS: dict[str, Callable[[Path, pa.Schema, Options, Place], Iterator[Piece]]] = {
     "csv": _csv,
     "json": _json,
     "text": _text,

@@ -35,6 +35,16 @@ class SourceReader(ABC):
     def read(self, epoch: int, start: Position, end: Position) -> pa.Table:
         """The rows of the epoch, the same whenever and wherever it is asked; cast to the schema by the caller."""
 
+    def bookmark(self, epoch: int) -> Position | None:  # noqa: ARG002 - for those who override it
+        """From where this epoch and those after it can be read: anything JSON can hold, None for no shortcut.
+
+        Asked now and then for an epoch that was just read. It is kept without a sync, so it may be lost.
+        """
+        return None
+
+    def seek(self, bookmark: Position) -> None:  # noqa: B027 - most readers know no bookmarks
+        """Goes to a bookmark that another reader of this slice has made; called before anything is read."""
+
     def close(self) -> None:  # noqa: B027 - most readers hold nothing
         """Gives back what the reader holds."""
 

@@ -45,6 +45,13 @@ class Pace(ABC):
     @abstractmethod
     def epochs(self, batch: pa.Table, first_row: int) -> NDArray[np.int64]: ...
 
+    def state(self) -> Any:
+        """What it remembers of the rows so far, as JSON can hold it."""
+        return None
+
+    def restore(self, state: Any) -> None:  # noqa: B027 - most remember nothing
+        """Goes on as if the rows before had been seen."""
+
 
 @dataclass(frozen=True)
 class ByRate(Pace):
@@ -70,6 +77,12 @@ class ByTime(Pace):
         self._width = epoch_s * speed * 1_000_000
         self._start: int | None = None
         self._last = 0
+
+    def state(self) -> Any:
+        return [self._start, self._last]
+
+    def restore(self, state: Any) -> None:
+        self._start, self._last = state
 
     def epochs(self, batch: pa.Table, first_row: int) -> NDArray[np.int64]:  # noqa: ARG002 - the interface's
         times, known = _microseconds(batch.column(self._column))

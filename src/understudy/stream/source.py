@@ -40,6 +40,10 @@ class SourceReplica(Replica):
             self._reader = reader
         self.set_aside()
         epoch = self._first()
+        bookmark = self.site.log.bookmark(self.slice, epoch - 1)
+        if bookmark is not None:
+            # Of the epoch before: where that one ends is asked for first.
+            reader.seek(bookmark)
         self.wired()
         self.update(switches=ALL)
         while True:
@@ -66,6 +70,9 @@ class SourceReplica(Replica):
         self.publish(made, durable=False)
         if epoch % TRIM_EVERY == 0:
             self.site.log.settle(self.slice, epoch)
+            bookmark = reader.bookmark(epoch)
+            if bookmark is not None:
+                self.site.log.mark(self.slice, epoch, bookmark)
             self._trim()
 
     def _trim(self) -> None:
