@@ -67,7 +67,7 @@ class Visits(DataSource):
 
 
 def protected(scheme: str) -> us.Recovery:
-    return us.Recovery(scheme=scheme, ship_every=3)
+    return us.Recovery(scheme=scheme)
 
 
 app = us.Topology("rarer", epoch="2 seconds")
@@ -78,7 +78,7 @@ orders = app.source(
     ),
 )
 offers = app.source(
-    "offers", us.sources.Files(FOLDER / "offers.jsonl", "json", "user int, at timestamp, percent long", rate=0.35)
+    "offers", us.sources.Files(FOLDER / "offers.jsonl", "json", "user int, at timestamp, percent long", rate=0.05)
 )
 visits = app.source("visits", us.sources.Reader(Visits), slices=2)
 
@@ -130,9 +130,9 @@ def sessions(rows: DataFrame) -> DataFrame:
 
 @app.operator(orders, offers, input="correlated", recovery=protected("passive_standby_cold"))
 def matched(rows: DataFrame, others: DataFrame) -> DataFrame:
-    """Two watermarks, one of them of a sparse stream that runs half a minute ahead."""
+    """Two watermarks, one of them of a stream that is empty most of the time and runs half a minute ahead."""
     left = rows.withWatermark("at", "3 seconds").alias("l")
-    right = others.withWatermark("at", "35 seconds").alias("r")
+    right = others.withWatermark("at", "3 seconds").alias("r")
     near = F.expr("l.user = r.user AND r.at BETWEEN l.at - INTERVAL 9 SECONDS AND l.at + INTERVAL 9 SECONDS")
     return left.join(right, near, "leftOuter").select("l.id", "l.at", F.col("r.percent"))
 

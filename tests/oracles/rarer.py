@@ -16,7 +16,7 @@ SECOND = timedelta(seconds=1)
 START = EARLY + 1000 * SECOND
 EPOCH_S = 2.0
 ORDERS, ORDERS_RATE = 12_000, 30
-OFFERS, OFFERS_RATE = 140, 0.35
+OFFERS, OFFERS_RATE = 20, 0.05
 AHEAD = 30 * SECOND
 
 
@@ -32,8 +32,8 @@ def order(number: int) -> Row:
 
 
 def offer(number: int) -> Row:
-    """As many seconds of offers to an epoch, with few rows and from a clock that runs ahead."""
-    return {"user": number % 9, "at": START + AHEAD + number * SECOND * 30 / 7, "percent": number}
+    """One in ten epochs, from a clock that runs ahead: so the watermark is that of the orders."""
+    return {"user": 2 * number % 9, "at": START + AHEAD + number * 30 * SECOND, "percent": number}
 
 
 def visit(number: int) -> tuple[Any, ...]:
@@ -80,7 +80,7 @@ def expected(visits: Epochs) -> dict[str, Output]:
         "sessions": windows.sessions(visits, "user", 0.3 * SECOND, 2 * SECOND),
         "matched": joins.left_outer(
             (orders, 3 * SECOND),
-            (offers, 35 * SECOND),
+            (offers, 3 * SECOND),
             "user",
             (9 * SECOND, 9 * SECOND),
             lambda one, other: (one["id"], one["at"], other["percent"] if other else None),
