@@ -110,7 +110,7 @@ def test_a_node_of_a_real_run_is_killed_from_the_page(browser: Browser, home: Pa
     expect(page.locator("[data-kind=fault]")).to_contain_text(f"kill:{node}")
     view(page, "Topology")
     expect(page.locator("[data-slice][data-health=down]")).to_have_count(0, timeout=BACK_MS)
-    settle(page, 100)
+    settle(page, 120)
     view(page, "Timeline")
     shoot(page, "timeline")
     view(page, "Recovery")
