@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.builders import COUNTS, a_bag, word_count, word_count_layout
+from tests.builders import COUNTS, a_bag, rows_of, word_count, word_count_layout
 from tests.checkpoints import FakeQuery
 
 from understudy.log.disk import Disk
@@ -119,3 +119,20 @@ def test_the_replay_of_a_state_of_chance_counts_as_another_result_even_if_the_ba
     for _ in range(2):
         replica.publish(a_bag(3, None, COUNTS), durable=True)
     assert replica.status().diverged == diverged
+
+
+def test_where_nothing_is_replayed_a_damaged_bag_becomes_a_gap(tmp_path: Path) -> None:
+    """Its reader would otherwise wait for ever: no state from before the bag is replayed, so nobody makes it again."""
+    replica = Loading(tmp_path, Scheme.PASSIVE_REPLICATION, recovery=Recovery(guarantee=Guarantee.GAP))
+    schemas: Any = replica.site.schemas
+    schemas["counts"] = rows_of().schema
+    for epoch in range(6):
+        replica.publish(a_bag(epoch, None, COUNTS), durable=True)
+    (tmp_path / "log" / "counts" / "0" / "0000000003.bag").write_bytes(b"torn")
+    replica.deploy = Deploy(slice=str(COUNTS), generation=2, rewind=3, rewind_to=3)
+    replica.set_aside()
+    replica._leave_gap()
+    remade = replica.site.log.fetch(COUNTS, 3)
+    assert remade is not None
+    assert remade.header.lost == (str(COUNTS),)
+    assert replica.status().gaps == ((3, 3),)

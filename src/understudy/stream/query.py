@@ -21,7 +21,7 @@ from understudy.log.bag import DamagedBag
 from understudy.model import schema
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.names import SliceId
-from understudy.model.spans import span
+from understudy.model.spans import span, union
 from understudy.model.switches import OFF, Switch
 from understudy.stream.ahead import InputDamaged, InputMissing
 from understudy.stream.following import Following
@@ -309,15 +309,21 @@ class QueryReplica(Following):
         self.changed()
 
     def _leave_gap(self) -> None:
-        """Nothing is replayed: what this slice has missed is published as gaps, and it goes on with what comes next."""
-        known, first = self.site.log.newest(self.slice), self._next
-        last = known
+        """Nothing is replayed: what this slice has missed is published as gaps, and it goes on with what comes next.
+
+        Damaged bags that were set aside are among it: no state from before them is replayed either.
+        """
+        log, first = self.site.log, self._next
+        known = last = log.newest(self.slice)
         while self.inputs.has(last + 1):
             last += 1
+        rewind = known + 1 if self.deploy.rewind is None else self.deploy.rewind
+        spoilt = [epoch for epoch in range(rewind, known + 1) if log.fetch(self.slice, epoch) is None]
         empty = self.site.schemas[self.slice.operator].empty_table()
-        for epoch in range(known + 1, last + 1):
+        gaps = [*spoilt, *range(known + 1, last + 1)]
+        for epoch in gaps:
             self._outbox.publish(bag.make(self.slice, epoch, empty, self.splits, (str(self.slice),)))
-        self.update(gaps=span(range(known + 1, last + 1)), forgotten=span(range(first, known + 1)))
+        self.update(gaps=union((epoch, epoch) for epoch in gaps), forgotten=span(range(first, known + 1)))
         self._next, self._done = last + 1, last
 
     # -- when it fails, and how it is
