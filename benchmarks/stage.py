@@ -58,7 +58,8 @@ def playing(drop_every_s: float = 0.0) -> Iterator[Stage]:
         try:
             _wait_for_port(stage, manager.tail)
             drops = ["--drop-every", str(drop_every_s)]
-            cast = start(["nodes", stage.url, stage.token, str(NODES), *drops])
+            # A token may begin with a hyphen.
+            cast = start(["nodes", *drops, "--", stage.url, stage.token, str(NODES)])
             _wait_for_slices(stage, manager.tail)
             yield stage
         finally:
