@@ -161,7 +161,7 @@ class Node:
     pace: int = 1
     """Its operators work in every so many steps; its heartbeats are not affected."""
     burst: int = 1
-    """So many epochs they make in such a step, if there is input."""
+    """So many epochs they make in such a step, if there is input; sinks do so in every step."""
 
     def connect(self) -> None:
         self.send = lambda message: self.inbox.append(message)
@@ -196,8 +196,9 @@ class Node:
                 self.send = None
 
     def _epochs_now(self, slice_id: SliceId) -> int:
-        if self.cluster.layout[slice_id.operator].kind is not Kind.OPERATOR:
-            return 1
+        kind = self.cluster.layout[slice_id.operator].kind
+        if kind is not Kind.OPERATOR:
+            return 1 if kind is Kind.SOURCE else self.burst
         works = self.jvm_frozen_at is None and self.cluster.steps_done % self.pace == 0
         return self.burst if works else 0
 
