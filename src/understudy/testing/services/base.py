@@ -90,7 +90,7 @@ class Service(ABC):
 
     def memory_mb(self) -> float:
         """Resident memory; pages that several processes share count once for each."""
-        return sum(process.memory_info().rss for process in self.processes) / 1e6
+        return sum(map(_resident, self.processes)) / 1e6
 
     def __enter__(self) -> Self:
         self._temporary = tempfile.TemporaryDirectory(prefix=f"understudy-{self.name}-")
@@ -221,6 +221,12 @@ class SingleService(Service):
         with suppress(psutil.NoSuchProcess):
             return psutil.Process(self._child.process.pid).children(recursive=True)
         return ()
+
+
+def _resident(process: psutil.Process) -> int:
+    with suppress(psutil.NoSuchProcess):
+        return int(process.memory_info().rss)
+    return 0
 
 
 def _send(process: psutil.Process, number: signal.Signals) -> None:
