@@ -13,7 +13,7 @@ help: ## list the targets
 demo: $(READY) ## run word counts on three nodes, kill one in the middle, print the verdict
 	$(BIN)/understudy run examples/wordcount.py --nodes 3 --epochs 30 --fault kill:node-2@epoch12
 
-check: $(READY) ## lint, types, pure tests: about a minute
+check: $(READY) ## lint, types, pure tests: about two minutes
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pure
 
 lint: $(READY)
