@@ -317,8 +317,10 @@ class QueryReplica(Following):
         known = last = log.newest(self.slice)
         while self.inputs.has(last + 1):
             last += 1
-        rewind = known + 1 if self.deploy.rewind is None else self.deploy.rewind
-        spoilt = [epoch for epoch in range(rewind, known + 1) if log.fetch(self.slice, epoch) is None]
+        # Only those that were set aside: a later damaged bag is still there, until a reader reports it.
+        rewind = self.deploy.rewind
+        told = range(0) if rewind is None else range(rewind, min(known, self.deploy.rewind_to) + 1)
+        spoilt = [epoch for epoch in told if log.fetch(self.slice, epoch) is None]
         empty = self.site.schemas[self.slice.operator].empty_table()
         gaps = [*spoilt, *range(known + 1, last + 1)]
         for epoch in gaps:
