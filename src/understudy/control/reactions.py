@@ -81,8 +81,12 @@ def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]
 
 def patience(alarms: Alarms, age_s: float) -> int:
     """How many times longer than usual a node must be silent, after secondaries were woken for nothing."""
-    forgiven = max(0.0, age_s - alarms.at) // FORGIVEN_S
-    return int(2 ** min(MOST_DOUBLINGS, max(0, alarms.false - forgiven)))
+    return 1 << min(MOST_DOUBLINGS, _unforgiven(alarms, age_s))
+
+
+def _unforgiven(alarms: Alarms, age_s: float) -> int:
+    """False alarms that still count: one is forgiven for every minute without another."""
+    return max(0, alarms.false - int(max(0.0, age_s - alarms.at) // FORGIVEN_S))
 
 
 def _unproven(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> int:
@@ -114,7 +118,7 @@ def _slept(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) 
     if _useful(assignment, nodes):
         alarms = Alarms(unproven=alarms.unproven[:-1])
     else:
-        alarms = replace(alarms, false=int(math.log2(patience(alarms, age_s))) + 1, at=age_s)
+        alarms = replace(alarms, false=min(MOST_DOUBLINGS, _unforgiven(alarms, age_s)) + 1, at=age_s)
     return replace(assignment, awake=False, alarms=alarms)
 
 
