@@ -98,7 +98,12 @@ class FakeNode:
         if before is None or before.generation != told.generation:
             epoch = max(-1, told.resume_at - 1)
             before = ReplicaStatus(slice=told.slice, generation=told.generation, epoch=epoch)
-        changes = {"lead": told.lead, "asked": told.switches, "switches": told.switches, "ship_every": told.ship_every}
+        changes = {
+            "primary": told.primary,
+            "asked": told.capabilities,
+            "capabilities": told.capabilities,
+            "ship_every": told.ship_every,
+        }
         return before.model_copy(update=changes)
 
 

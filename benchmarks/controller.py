@@ -17,10 +17,10 @@ from statistics import median
 
 import numpy as np
 
-from understudy.control.watch import Settings
+from understudy.control.schemes.objectives import Settings
+from understudy.model.capabilities import LADDER
 from understudy.model.costs import PRESETS
 from understudy.model.recovery import Guarantee
-from understudy.model.switches import LADDER
 from understudy.simulate.controller_figures import draw_costs, draw_evolution, draw_shares
 from understudy.simulate.controller_result import Result, Study
 from understudy.simulate.controller_run import simulate

@@ -23,9 +23,9 @@ from typing import Any
 
 from scratch import scratch
 
-from understudy.control.report import Report
-from understudy.model.switches import LADDER
+from understudy.model.capabilities import LADDER
 from understudy.model.view import RunState, SliceState
+from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
 from understudy.testing.cluster import run
 
@@ -173,7 +173,7 @@ class Recorder:
     def __call__(self, state: RunState, launcher: Launcher) -> None:
         if state.elapsed_s > self._until:
             launcher.finish()
-        replicas = [r for node in state.nodes for r in node.replicas if r.lead]
+        replicas = [r for node in state.nodes for r in node.replicas if r.primary]
         for one in state.slices:
             own = next((r for r in replicas if r.slice == one.slice), None)
             if one.kind != "operator" or own is None or own.epoch <= self._seen.get(one.slice, -1):

@@ -17,11 +17,11 @@ from statistics import median
 
 import numpy as np
 
-from understudy.control.controller import decide_schemes
-from understudy.control.costs import Usage
-from understudy.control.history import History, Observation, observe
-from understudy.control.series import Transfer
-from understudy.control.watch import Memory, Settings, Watched
+from understudy.control.schemes.controller import decide_schemes
+from understudy.control.schemes.costs import Usage
+from understudy.control.schemes.history import History, Observation, observe
+from understudy.control.schemes.objectives import Memory, Settings, Watched
+from understudy.control.schemes.series import Transfer
 from understudy.model.messages import ReplicaStatus, Steps
 from understudy.model.recovery import Guarantee, Scheme
 

@@ -29,10 +29,10 @@ from typing import Any
 import pyarrow.parquet as pq
 from scratch import scratch
 
-from understudy.model.switches import LADDER
+from understudy.coordination.sqlite import SqliteStore
+from understudy.model.capabilities import LADDER
 from understudy.model.view import RunState, SliceState
 from understudy.runtime.launcher import Launcher
-from understudy.store.sqlite import SqliteStore
 from understudy.testing.cluster import run
 
 APP = Path(__file__).with_name("keyed.py")
@@ -135,7 +135,7 @@ class Killer:
         before, now = self.before or {}, used(state)
         passed = now["at"] - before["at"]
         spent = {name: round((now[name] - before.get(name, 0.0)) / passed, 4) for name in now if name != "at"}
-        self.steady = {"primary": spent["lead"], "secondary": spent.get("follow", 0.0)}
+        self.steady = {"primary": spent["primary"], "secondary": spent.get("follow", 0.0)}
         self.steady |= {"primary_node": spent[totals.primary]}
         if totals.secondary:
             self.steady["secondary_node"] = spent[totals.secondary]
@@ -144,7 +144,7 @@ class Killer:
 def used(state: RunState) -> dict[str, float]:
     replicas = [r for node in state.nodes for r in node.replicas if r.slice == "totals[0]"]
     found = {node.name: node.cpu_s for node in state.nodes}
-    return found | {"lead" if r.lead else "follow": r.cpu_s for r in replicas} | {"at": time.monotonic()}
+    return found | {"primary" if r.primary else "follow": r.cpu_s for r in replicas} | {"at": time.monotonic()}
 
 
 def measure_scheme(keys: int, scheme: str, arguments: argparse.Namespace) -> dict[str, Any]:

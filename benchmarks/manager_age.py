@@ -26,12 +26,12 @@ import psutil
 from scratch import scratch
 from stage import HERE, NODES, Stage, start
 
+from understudy.coordination.sqlite import SqliteStore
 from understudy.model.messages import STEPS, Receipt
 from understudy.model.run import RunSpec
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import free_port
 from understudy.runtime.processes import Child, spawn
-from understudy.store.sqlite import SqliteStore
 
 BATCH = 10_000
 PATIENCE_S = 120.0

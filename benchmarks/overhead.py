@@ -81,8 +81,8 @@ def run_understudy(size: int, arguments: argparse.Namespace) -> dict[str, float]
 
 
 def under_understudy(size: int, epochs: int, mode: str, profile: str, home: Path) -> dict[str, float]:
+    from understudy.coordination.sqlite import SqliteStore
     from understudy.model.run import Rhythm
-    from understudy.store.sqlite import SqliteStore
     from understudy.testing.cluster import run
 
     epoch_s = rhythm(size)

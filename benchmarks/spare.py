@@ -18,7 +18,7 @@ from typing import Any
 
 from scratch import scratch
 
-from understudy.store.sqlite import SqliteStore
+from understudy.coordination.sqlite import SqliteStore
 from understudy.testing.cluster import run
 
 APP = Path(__file__).with_name("peaks.py")

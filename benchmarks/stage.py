@@ -17,7 +17,7 @@ from understudy.model.page import View
 from understudy.model.run import RunSpec
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import free_port
-from understudy.runtime.opening import prepare
+from understudy.runtime.prepare import prepare
 from understudy.runtime.processes import spawn
 
 HERE = Path(__file__).parent

@@ -26,10 +26,10 @@ from typing import Any
 import psutil
 from scratch import scratch
 
-from understudy.control.report import Report
+from understudy.coordination.sqlite import SqliteStore
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
-from understudy.store.sqlite import SqliteStore
 from understudy.testing.cluster import run
 
 APP = Path(__file__).with_name("keyed.py")
@@ -257,10 +257,10 @@ def false_alarms(minutes: float, settings: dict[str, str]) -> None:
         woken = [e for e in events if e.kind == "woken" and quiet.began <= e.at <= quiet.ended]
         back = [e for e in events if e.kind == "rolled_back" and e.at >= quiet.began]
         hours = (quiet.ended - quiet.began) / 3600
-        awake = sum(e.fields.get("awake_s", 0.0) for e in back)
+        standing_in = sum(e.fields.get("stood_in_s", 0.0) for e in back)
         print(
             f"{name}: {len(woken)} alarms in {60 * hours:.1f} minutes at {quiet.cpu:.0%} CPU, "
-            f"{len(woken) / hours:.0f} an hour; awake for {awake:.1f} s; {report.verdict}"
+            f"{len(woken) / hours:.0f} an hour; standing_in for {standing_in:.1f} s; {report.verdict}"
         )
 
 

@@ -1,8 +1,8 @@
 """Every pair of schemes, switched under load in one run: how long a transition takes, and how late it makes an epoch.
 
 A walk visits all thirty ordered pairs. Each switch is asked for when the one before is reached and some epochs have
-passed. *Late* is by how much the worst epoch between two switches came later than epochs usually do. The digest is
-compared with that of a run without switches.
+passed. *Late* is by how much the worst epoch between two capabilities came later than epochs usually do. The digest is
+compared with that of a run without capabilities.
 
     python benchmarks/transitions.py [--keys 10000] [--rows 10000] [--json FILE]
 """
@@ -20,12 +20,12 @@ from typing import Any
 
 from scratch import scratch
 
-from understudy.control.report import Report
+from understudy.coordination.sqlite import SqliteStore
+from understudy.model.capabilities import LADDER
 from understudy.model.recovery import Scheme
-from understudy.model.switches import LADDER
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
-from understudy.store.sqlite import SqliteStore
 from understudy.testing.cluster import run
 
 APP = Path(__file__).with_name("keyed.py")

@@ -18,7 +18,7 @@ app = us.Topology("wordcount", epoch="1 second")
 
 WINDOW = us.setting("window", "5 seconds")
 WORDS = """the and to of a in was he that it his her you as had with for she not but at on is him said out be all
-stage light curtain actor lead line cue prompt part role scene act play voice mask crowd night house box seat door
+stage light curtain actor lead line cue prompt part role scene act play voice mask crowd night house box placed door
 bell trap rope flag drum horn song step turn bow exit enter wait watch listen learn repeat forget remember recover
 stand ready known heart whole always once again before after while moment silence applause""".split()  # noqa: SIM905
 CHANCES = 1 / np.arange(1, len(WORDS) + 1)  # Zipf: the second word is half as frequent as the first

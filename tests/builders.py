@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from understudy.control.fusion import lay_out
+from understudy.control.application.fusion import lay_out
 from understudy.log import bag
 from understudy.log.bag import Bag
 from understudy.log.disk import Disk

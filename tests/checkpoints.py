@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.stream.checkpoint import Checkpoint, committed
+from understudy.checkpoints.spark_files import Checkpoint, committed
 
 
 class FakeQuery:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from understudy.control.costs import Usage
-from understudy.control.history import History, Observation, observe
-from understudy.control.series import Transfer
-from understudy.control.watch import Watched
+from understudy.control.schemes.costs import Usage
+from understudy.control.schemes.history import History, Observation, observe
+from understudy.control.schemes.objectives import Watched
+from understudy.control.schemes.series import Transfer
+from understudy.model.capabilities import LADDER
 from understudy.model.messages import ReplicaStatus, Steps
 from understudy.model.recovery import Guarantee
-from understudy.model.switches import LADDER
 
 MB = 1 << 20
 

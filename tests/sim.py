@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders import word_count, word_count_layout
-from understudy.control.instructions import Assign, Instruction
-from understudy.control.retention import acknowledgeable, kept
-from understudy.control.standby import effective
-from understudy.control.transitions import next_step
+from understudy.control.cluster.instructions import Assign, Instruction
+from understudy.control.cluster.secondaries import effective
+from understudy.control.replica.retention import acknowledgeable, kept
+from understudy.control.schemes.switching import next_step
+from understudy.coordination.sqlite import SqliteStore
 from understudy.errors import InvalidInput
+from understudy.model.capabilities import ALL, ROWS, Capability
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import (
     Analysis,
@@ -38,10 +40,8 @@ from understudy.model.messages import (
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.run import RunSpec
-from understudy.model.switches import ALL, ROWS, Switch
 from understudy.model.topology import Topology
 from understudy.runtime.manager import Manager
-from understudy.store.sqlite import SqliteStore
 
 BEAT_S = 0.1
 SHIP_EVERY = 3
@@ -79,13 +79,13 @@ class Bags:
         self.there.setdefault(slice_id, set()).add(epoch)
         return first
 
-    def ship(self, slice_id: SliceId, epoch: int, *, lead: bool) -> None:
+    def ship(self, slice_id: SliceId, epoch: int, *, primary: bool) -> None:
         """Ships, acknowledges and recycles, in this order."""
         released = self.released(slice_id)
         if epoch > self.newest_shipped(slice_id):
             self.shipped[slice_id] = [epoch, *self.shipped.get(slice_id, ())]
         shipped = self.shipped[slice_id]
-        if lead:
+        if primary:
             self.acknowledge(slice_id, min(epoch, acknowledgeable(shipped, released)))
         keep = kept(shipped, released)
         self.shipped[slice_id] = [one for n, one in enumerate(shipped) if n in keep]
@@ -257,12 +257,12 @@ class Node:
 
     def _adjust(self, hosted: Hosted, deploy: Deploy) -> None:
         """One switch now, the others one by one while it works."""
-        if deploy.lead and not (hosted.began and hosted.deploy.lead):
+        if deploy.primary and not (hosted.began and hosted.deploy.primary):
             hosted.began, hosted.known = self.cluster.now, self._known(deploy)
             hosted.change(steps=Steps())
         hosted.deploy = deploy
-        hosted.stood_by |= not deploy.lead
-        hosted.change(lead=deploy.lead, asked=deploy.switches, ship_every=deploy.ship_every)
+        hosted.stood_by |= not deploy.primary
+        hosted.change(primary=deploy.primary, asked=deploy.capabilities, ship_every=deploy.ship_every)
 
     def _known(self, deploy: Deploy) -> int:
         slice_id = SliceId.parse(deploy.slice)
@@ -270,18 +270,18 @@ class Node:
         return deploy.resume_at - 1 if is_sink else self.cluster.bags.newest(slice_id)
 
     def _turn(self, hosted: Hosted) -> None:
-        step = next_step(hosted.status.switches, hosted.deploy.switches)
+        step = next_step(hosted.status.capabilities, hosted.deploy.capabilities)
         if step is None:
             return
-        if step.switch is Switch.PROCESSES and step.on and hosted.stood_by:
+        if step.capability is Capability.PROCESSES and step.on and hosted.stood_by:
             shipped = self.cluster.bags.shipped.get(hosted.slice, ())
             hosted.next = max([hosted.next, *(e + 1 for e in shipped if e >= hosted.next)])
-        if step.switch is Switch.SENDS and step.on:
+        if step.capability is Capability.SENDS and step.on:
             bags = self.cluster.bags
             for epoch in sorted(e for e in hosted.spool if e > bags.newest(hosted.slice)):
                 bags.put(hosted.slice, epoch)
             hosted.spool.clear()
-        hosted.change(switches=hosted.status.switches.turned(step.switch, step.on), state=State.RUNNING)
+        hosted.change(capabilities=hosted.status.capabilities.turned(step.capability, step.on), state=State.RUNNING)
 
     def _read_back(self, hosted: Hosted) -> None:
         """Whoever was overtaken takes over the newer state."""
@@ -296,7 +296,10 @@ class Node:
         self._turn(hosted)
         if slice_id in self.cluster.broken:
             hosted.change(state=State.FAILED, failure=self.cluster.broken[slice_id])
-        elif next_step(hosted.status.switches, hosted.deploy.switches) is None and hosted.status.switches.processes:
+        elif (
+            next_step(hosted.status.capabilities, hosted.deploy.capabilities) is None
+            and hosted.status.capabilities.processes
+        ):
             self._read_back(hosted)
             if hosted.next < self.goal and self._can_read(slice_id, hosted):
                 self._make(slice_id, hosted)
@@ -316,7 +319,7 @@ class Node:
         epoch = hosted.next
         if self.cluster.layout[slice_id.operator].kind is Kind.SINK:
             self._deliver(slice_id.operator, hosted)
-        elif not hosted.status.switches.sends:
+        elif not hosted.status.capabilities.sends:
             hosted.spool.add(epoch)
         else:
             self._publish(slice_id, hosted)
@@ -335,10 +338,10 @@ class Node:
     def _publish(self, slice_id: SliceId, hosted: Hosted) -> None:
         bags, epoch = self.cluster.bags, hosted.next
         hosted.change(first_bags=hosted.status.first_bags + bags.put(slice_id, epoch))
-        every = SHIP_EVERY if hosted.deploy.lead else hosted.deploy.ship_every
+        every = SHIP_EVERY if hosted.deploy.primary else hosted.deploy.ship_every
         if hosted.deploy.ships and epoch % every == every - 1:
             if self.cluster.layout[slice_id.operator].kind is Kind.OPERATOR:
-                bags.ship(slice_id, epoch, lead=hosted.deploy.lead)
+                bags.ship(slice_id, epoch, primary=hosted.deploy.primary)
             bags.trim(slice_id)
 
     def _lost_input(self, hosted: Hosted) -> None:
@@ -490,9 +493,9 @@ class Cluster:
         assert all(assignment.node in known for assignment in assigned), "assigned to a dead node"
         assert len({assignment.slice for assignment in assigned}) == len(assigned), "decided twice in one tick"
         for assignment in self.store.assignments():
-            if assignment.standby is not None:
-                assert assignment.standby.generation > assignment.generation, "a take-over would go back"
-                assert assignment.standby.node != assignment.node, "one failure would take both"
+            if assignment.secondary is not None:
+                assert assignment.secondary.generation > assignment.generation, "a take-over would go back"
+                assert assignment.secondary.node != assignment.node, "one failure would take both"
             before = self.generations.get(assignment.slice, 0)
             assert assignment.generation >= before, "a generation went down"
             self.generations[assignment.slice] = assignment.generation
@@ -517,22 +520,22 @@ class Cluster:
             return False
         wanted: dict[SliceId, list[tuple[str, int, State]]] = {}
         for assignment in self.store.assignments():
-            seats = [(assignment.node, assignment.generation)]
-            if assignment.standby is not None:
-                seats.append((assignment.standby.node, assignment.standby.generation))
-            wanted[assignment.slice] = sorted((node, generation, State.RUNNING) for node, generation in seats)
+            placed = [(assignment.node, assignment.generation)]
+            if assignment.secondary is not None:
+                placed.append((assignment.secondary.node, assignment.secondary.generation))
+            wanted[assignment.slice] = sorted((node, generation, State.RUNNING) for node, generation in placed)
         return {s: sorted(h) for s, h in self.hosts().items()} == wanted and all(wanted.values()) and self.protected()
 
     def protected(self) -> bool:
         """Everybody does what their scheme asks for, as far as there are nodes for it."""
         alone = len(self.nodes) == 1
         for assignment in self.store.assignments():
-            row = ALL if assignment.awake else ROWS[effective(assignment)]
-            if assignment.standby is None:
+            row = ALL if assignment.standing_in else ROWS[effective(assignment)]
+            if assignment.secondary is None:
                 if row.deployed and not alone:
                     return False
                 continue
-            node = self.nodes.get(assignment.standby.node)
-            if node is None or node.replicas[assignment.slice].status.switches != row:
+            node = self.nodes.get(assignment.secondary.node)
+            if node is None or node.replicas[assignment.slice].status.capabilities != row:
                 return False
         return True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from understudy.control.fusion import lay_out
+from understudy.control.application.fusion import lay_out
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
 from understudy.model.messages import Deploy

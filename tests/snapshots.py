@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from tests.builders import word_count_layout
-from understudy.control.detector import Detector
-from understudy.control.instructions import Assign, Instruction
+from understudy.control.cluster.detector import Detector
+from understudy.control.cluster.instructions import Assign, Instruction
 from understudy.model.messages import ReplicaStatus, State, Steps
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
@@ -19,7 +19,7 @@ LINES, WORDS, COUNTS, OTHER = (SliceId.parse(n) for n in ("lines[0]", "words[0]"
 
 def replica(slice_id: SliceId, generation: int = 1, **changes: Any) -> ReplicaStatus:
     usual: dict[str, Any] = {"state": State.RUNNING, "epoch": 5, "steps": Steps(done=True)}
-    if not changes.get("lead", True):
+    if not changes.get("primary", True):
         usual["ship_every"] = 0
     return ReplicaStatus(slice=str(slice_id), generation=generation, **(usual | changes))
 

@@ -27,8 +27,8 @@ rows = app.source("rows", us.sources.Generator(make, "key long, value long, nap 
 @app.operator(rows, key="key", slices=2, output_mode="update")
 def sums(rows: DataFrame) -> DataFrame:
     slept = F.expr("java_method('java.lang.Thread', 'sleep', nap)")
-    awake = rows.select("key", "value", slept.alias("slept")).where("slept is not null")
-    return awake.groupBy("key").agg(F.sum("value").alias("sum"))
+    standing_in = rows.select("key", "value", slept.alias("slept")).where("slept is not null")
+    return standing_in.groupBy("key").agg(F.sum("value").alias("sum"))
 
 
 app.sink("out", sums, us.sinks.Parquet("out"))

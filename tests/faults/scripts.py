@@ -52,7 +52,7 @@ def healthy(nodes: int) -> Condition:
     works = working(nodes)
 
     def check(state: RunState) -> bool:
-        return works(state) and all(one.protection == one.scheme and not one.awake for one in operators(state))
+        return works(state) and all(one.protection == one.scheme and not one.standing_in for one in operators(state))
 
     return check
 

@@ -1,4 +1,4 @@
-"""Kills, freezes and switches at random moments, also in the middle of recoveries and transitions.
+"""Kills, freezes and capabilities at random moments, also in the middle of recoveries and transitions.
 
 pytest -m spark tests/faults/test_random.py --seed 7 --rounds 200
 """
@@ -14,7 +14,7 @@ from tests.apps import chain as app
 from tests.faults.scripts import Driver, Script, operators, progressed
 from tests.oracles import summed
 from tests.oracles.delivered import differences
-from understudy.model.switches import LADDER
+from understudy.model.capabilities import LADDER
 from understudy.model.view import RunState
 from understudy.testing.cluster import run
 

@@ -11,9 +11,9 @@ from tests.apps import sums as app
 from tests.faults.scripts import Condition, Driver, Script, after, either, healthy, progressed
 from tests.oracles import summed
 from tests.oracles.delivered import differences
-from understudy.control.report import Report
 from understudy.model.messages import ReplicaStatus
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -43,24 +43,24 @@ def primary(state: RunState) -> str:
     return next(one.primary for one in state.slices if one.slice == "sums[0]")
 
 
-def replica(state: RunState, lead: bool) -> ReplicaStatus | None:
-    found = [r for node in state.nodes for r in node.replicas if r.slice == "sums[0]" and r.lead == lead]
+def replica(state: RunState, primary: bool) -> ReplicaStatus | None:
+    found = [r for node in state.nodes for r in node.replicas if r.slice == "sums[0]" and r.primary == primary]
     return found[0] if found else None
 
 
 def read_back(state: RunState) -> int:
     """Epochs whose state the primary has taken over instead of working them off."""
-    lead = replica(state, lead=True)
+    lead = replica(state, primary=True)
     return lead.read_back if lead is not None else 0
 
 
 def stands_in(driver: Driver) -> Condition:
     """The secondary has published something nobody else had."""
-    before = replica(driver.state, lead=False)
+    before = replica(driver.state, primary=False)
     known = before.first_bags if before is not None else 0
 
     def check(state: RunState) -> bool:
-        secondary = replica(state, lead=False)
+        secondary = replica(state, primary=False)
         return secondary is not None and secondary.first_bags > known
 
     return check

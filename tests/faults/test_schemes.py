@@ -10,7 +10,7 @@ from tests.apps import kinds as app
 from tests.faults.scripts import Driver, Script, both, busiest, gone, progressed, protected_by
 from tests.oracles import kinds
 from tests.oracles.delivered import differences, rows
-from understudy.model.switches import LADDER
+from understudy.model.capabilities import LADDER
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

@@ -13,6 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from tests.apps import clocks, kinds
 
+from understudy.checkpoints.file_store import Shipped, Store
+from understudy.checkpoints.spark_files import Checkpoint, Marker, committed, forget_last_commit
 from understudy.errors import Unavailable
 from understudy.log import bag
 from understudy.log.disk import Disk
@@ -22,9 +24,7 @@ from understudy.model.names import SliceId
 from understudy.model.schema import parse
 from understudy.model.topology import Operator, Topology
 from understudy.sources import Generator
-from understudy.stream.checkpoint import Checkpoint, Marker, committed, forget_last_commit
-from understudy.stream.gated import GatedQuery
-from understudy.stream.shipping import Shipped, Store
+from understudy.stream.gated_query import GatedQuery
 
 pytestmark = pytest.mark.spark
 

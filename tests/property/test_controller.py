@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.controllers import MB, epochs, settled, usages, watched
-from understudy.control.controller import decide_schemes, remember_recovery
-from understudy.control.costs import Usage, prices, weighted
-from understudy.control.decisions import Decision, Why
-from understudy.control.estimates import estimate
-from understudy.control.history import Error, History
-from understudy.control.margin import NO_PENALTY, Caution, after_recovery
-from understudy.control.series import Transfer
-from understudy.control.watch import Held, Memory, Settings, Watched
+from understudy.control.schemes.controller import decide_schemes, remember_recovery
+from understudy.control.schemes.costs import Usage, prices, weighted
+from understudy.control.schemes.decisions import Decision, Why
+from understudy.control.schemes.estimates import estimate
+from understudy.control.schemes.history import Error, History
+from understudy.control.schemes.margin import NO_PENALTY, Caution, after_recovery
+from understudy.control.schemes.objectives import Held, Memory, Settings, Watched
+from understudy.control.schemes.series import Transfer
+from understudy.model.capabilities import LADDER, rank
 from understudy.model.costs import EVERYTHING, PAY_PER_MACHINE, Costs
 from understudy.model.recovery import Guarantee, Scheme
-from understudy.model.switches import LADDER, rank
 
 SETTINGS = Settings()
 costs = st.sampled_from([EVERYTHING, PAY_PER_MACHINE, Costs(cpu=3, network=0.5)])

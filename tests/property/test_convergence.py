@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.sim import Cluster
+from understudy.model.capabilities import LADDER
 from understudy.model.names import SliceId
 from understudy.model.recovery import Reaction
-from understudy.model.switches import LADDER
 
 SLICES = [SliceId("lines", 0), SliceId("lines", 1), SliceId("words", 0), SliceId("words", 1)]
 SLICES += [SliceId("counts", 0), SliceId("counts", 1), SliceId("out", 0)]

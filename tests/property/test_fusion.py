@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.builders import Input, Output, one, stateful, two, word_count_layout
-from understudy.control.fusion import chains, lay_out
-from understudy.control.placement import place
+from understudy.control.application.fusion import chains, lay_out
+from understudy.control.cluster.placement import place
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.builders import COUNTS, Crash, crash_at, everything_in
 from tests.checkpoints import FakeQuery
+from understudy.checkpoints.file_store import Shipped, Store
+from understudy.checkpoints.spark_files import Marker
 from understudy.log.disk import Disk
-from understudy.stream.checkpoint import Marker
-from understudy.stream.shipping import Shipped, Store
 
 
 @dataclass

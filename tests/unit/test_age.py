@@ -15,19 +15,19 @@ import pytest
 from prometheus_client import CollectorRegistry
 from tests.sim import Cluster
 
-from understudy.control.history import GENERATIONS_KEPT, History, started
-from understudy.control.report import told_kinds
+from understudy.control.schemes.history import GENERATIONS_KEPT, History, started
+from understudy.coordination.sqlite import SqliteStore
 from understudy.model import hashing
 from understudy.model.event import COUNT
 from understudy.model.messages import Receipt, ReplicaStatus, Steps
 from understudy.model.run import Rhythm
 from understudy.model.spans import union
+from understudy.reporting.report import told_kinds
 from understudy.runtime import ledger as ledgers
 from understudy.runtime.journal import Journal, earlier, trim_outputs
 from understudy.runtime.ledger import EARLIER, Ledger
 from understudy.runtime.manager import Manager
 from understudy.runtime.watched import TOLD
-from understudy.store.sqlite import SqliteStore
 from understudy.web.hub import Hub
 
 RHYTHM = Rhythm(epoch=0, time=0.0, epoch_s=1.0)
@@ -217,7 +217,7 @@ def test_a_store_of_before_is_counted_once(tmp_path: Path) -> None:
     store = SqliteStore(path)
     store.receive([receipt(epoch) for epoch in range(30)] + [receipt(9, at=99.0)])
     cause = store.note(1.0, "assigned", "", {"slice": "a[0]", "generation": 1}, None)
-    store.note(1.0, "rolled_back", "", {"slice": "a[0]", "awake_s": 1.5, "false_alarm": True}, None)
+    store.note(1.0, "rolled_back", "", {"slice": "a[0]", "stood_in_s": 1.5, "false_alarm": True}, None)
     expected = (store.tally("out"), store.totals(), store.latest_number(("assigned",), "a[0]"))
     for table in ("tallies", "delays", "latest", "totals"):
         store._database.execute(f"DELETE FROM {table}")
@@ -235,13 +235,15 @@ def test_old_events_are_dropped_and_what_is_asked_of_them_stays(tmp_path: Path) 
     store = short(tmp_path / "manager.db")
     first = store.note(0.0, "recovered", "back", {"slice": "a[0]", "generation": 5}, None)
     for number in range(600):
-        store.note(1.0, "rolled_back", f"{number}", {"slice": "b[0]", "awake_s": 0.5, "false_alarm": number % 2}, None)
+        store.note(
+            1.0, "rolled_back", f"{number}", {"slice": "b[0]", "stood_in_s": 0.5, "false_alarm": number % 2}, None
+        )
     numbers = [event.number for event in store.events()]
     assert numbers[0] == first, "the last of its kind about its slice stays"
     assert len(numbers) < 20 + 256 + 2
     assert numbers[-1] == 601
     totals = store.totals()["rolled_back"]
-    assert (totals[COUNT], totals["awake_s"], totals["false_alarm"]) == (600.0, 300.0, 300.0)
+    assert (totals[COUNT], totals["stood_in_s"], totals["false_alarm"]) == (600.0, 300.0, 300.0)
     assert store.latest("recovered")["a[0]"].fields["generation"] == 5
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from understudy import settings
+from understudy.coordination.sqlite import SqliteStore
 from understudy.errors import InvalidInput
 from understudy.model.messages import ReplicaStatus
 from understudy.model.run import Rhythm, RunSpec
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.runtime.ledger import Ledger
-from understudy.store.sqlite import SqliteStore
 
 APP = """
 import understudy as us

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from understudy.control.benchmarking import calibrated, score
+from understudy.control.cluster.benchmarking import calibrated, score
 from understudy.errors import InvalidInput
-from understudy.runtime.known_work import KnownWork
+from understudy.runtime.benchmark_work import KnownWork
 
 
 def test_it_asks_only_under_load() -> None:

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
+from understudy.coordination.sqlite import SqliteStore
 from understudy.model.run import RunSpec
-from understudy.store.sqlite import SqliteStore
 
 APP = Path(__file__).parents[1] / "apps" / "sums.py"
 NO_TOPOLOGY = "x = 1\n"

@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 
 from understudy import settings
 from understudy.cli.main import app
-from understudy.control.report import Report
+from understudy.coordination.sqlite import SqliteStore
 from understudy.model.fingerprint import of_application
 from understudy.model.messages import Failure
 from understudy.model.run import RunSpec
+from understudy.reporting.report import Report
 from understudy.runtime import launcher
 from understudy.runtime.application import load
-from understudy.runtime.opening import versions
-from understudy.store.sqlite import SqliteStore
+from understudy.runtime.prepare import versions
 
 APP = """import understudy as us
 

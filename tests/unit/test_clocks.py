@@ -12,7 +12,7 @@ from tests.sites import a_site, deployed
 from tests.snapshots import LINES
 
 import understudy as us
-from understudy.control.instructions import LoseNode
+from understudy.control.cluster.instructions import LoseNode
 from understudy.model.messages import Begin
 from understudy.model.run import Rhythm
 from understudy.stream.replica import Stopped

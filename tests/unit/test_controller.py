@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.controllers import MB, settled
 
-from understudy.control.controller import decide_schemes
-from understudy.control.costs import Usage, between, prices, secondary_share
-from understudy.control.decisions import Decision, Why
-from understudy.control.watch import Held, Memory, Settings, Watched
+from understudy.control.schemes.controller import decide_schemes
+from understudy.control.schemes.costs import Usage, between, prices, secondary_share
+from understudy.control.schemes.decisions import Decision, Why
+from understudy.control.schemes.objectives import Held, Memory, Settings, Watched
 from understudy.errors import InvalidInput
 from understudy.model.costs import EVERYTHING, PAY_PER_MACHINE, Costs
 from understudy.model.messages import ReplicaStatus

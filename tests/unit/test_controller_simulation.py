@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
-from understudy.control.watch import Settings
+from understudy.control.schemes.objectives import Settings
 from understudy.errors import InvalidInput
+from understudy.model.capabilities import LADDER
 from understudy.model.costs import PAY_PER_MACHINE
 from understudy.model.recovery import ACTIVE, Guarantee, Scheme
-from understudy.model.switches import LADDER
 from understudy.simulate.controller_machine import MB, Machine, Situation, recover
 from understudy.simulate.controller_result import Result, Study
 from understudy.simulate.controller_run import simulate

@@ -10,14 +10,14 @@ import pytest
 from tests.sim import Cluster
 from tests.theatre import end_recoveries
 
-from understudy.control.drain import moves
-from understudy.control.instructions import Assign
-from understudy.control.placement import candidates
+from understudy.control.cluster.drain import moves
+from understudy.control.cluster.instructions import Assign
+from understudy.control.cluster.placement import candidates
 from understudy.errors import InvalidInput
+from understudy.model.capabilities import LADDER, OFF, ROWS
 from understudy.model.messages import Hello, State, Steps
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import NodeView
-from understudy.model.switches import LADDER, OFF, ROWS
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_under_every_scheme_primaries_and_secondaries_leave(tmp_path: Path, sche
     cluster.manager.drain("node-2")
     cluster.until(lambda: drained(cluster, "node-2"))
     cluster.until(lambda: protected(cluster, scheme))
-    assert not any(a.standby and a.standby.node == "node-2" for a in cluster.store.assignments())
+    assert not any(a.secondary and a.secondary.node == "node-2" for a in cluster.store.assignments())
     followed = [e for e in cluster.manager.events() if e.kind in ("assigned", "promoted") and "drained" in e.text]
     assert sorted(e.fields["slice"] for e in followed) == leaving
     # Where a secondary stood by, it took over instead of a recovery.

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from tests.controllers import MB, epochs, settled, status
 
-from understudy.control.estimates import COLUMNS, STEPS, estimate
-from understudy.control.history import Error, History, Observation, observe, recovered, shortfall, started
-from understudy.control.series import SMALL_BYTES, Series, Transfer, Transfers
+from understudy.control.schemes.estimates import COLUMNS, STEPS, estimate
+from understudy.control.schemes.history import Error, History, Observation, observe, recovered, shortfall, started
+from understudy.control.schemes.series import SMALL_BYTES, Series, Transfer, Transfers
+from understudy.model.capabilities import LADDER
 from understudy.model.messages import Steps
 from understudy.model.recovery import Guarantee, Scheme
-from understudy.model.switches import LADDER
 
 # Batches of 0.3 s, 20 MB of state at 100 MB/s, the first deployment 1.5 s, input wired in 0.05 s, detection 0.4 s.
 ONE = settled()

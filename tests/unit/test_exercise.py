@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from understudy.model.capabilities import ROWS
 from understudy.model.layout import Kind, Vertex
 from understudy.model.recovery import Scheme
-from understudy.model.switches import ROWS
 from understudy.stream.query import QueryReplica
 
 
@@ -35,7 +35,7 @@ def trials(scheme: Scheme, *, stateful: bool, deterministic: bool = True) -> lis
         return made[-1]
 
     replica: Any = SimpleNamespace(
-        _ask=SimpleNamespace(switches=ROWS[scheme]),
+        _ask=SimpleNamespace(capabilities=ROWS[scheme]),
         vertex=Vertex("sums", Kind.OPERATOR, 1, stateful=stateful, deterministic=deterministic),
         operators=[],
         schemas=[],

@@ -9,7 +9,7 @@ import pytest
 from tests.builders import one, stateful
 
 import understudy as us
-from understudy.control.fusion import lay_out
+from understudy.control.application.fusion import lay_out
 from understudy.model.fingerprint import differences, of_application, of_queries, refuse
 from understudy.model.messages import Analysis
 from understudy.model.topology import Topology

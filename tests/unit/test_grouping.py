@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.builders import Input, one, two
 
-from understudy.control.grouping import check_grouping
+from understudy.control.application.grouping import check_grouping
 from understudy.errors import InvalidInput
 from understudy.model.query_plan import PlanNode, Term
 from understudy.model.topology import Operator, Topology

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from tests.builders import word_count, word_count_layout
 
-from understudy.control.graph import plan_of
-from understudy.control.health import judge, may_lag
-from understudy.control.recoveries import past_recoveries
-from understudy.control.sampling import Counters, cores, rows_per_s
-from understudy.control.spending import cost_lines
 from understudy.model.event import Event
 from understudy.model.messages import Failure, ReplicaStatus, State, Steps
 from understudy.model.page import Health
 from understudy.model.view import NodeState, SliceState
+from understudy.reporting.graph import plan_of
+from understudy.reporting.health import judge, may_lag
+from understudy.reporting.recoveries import past_recoveries
+from understudy.reporting.sampling import Counters, cores, rows_per_s
+from understudy.reporting.spending import cost_lines
 
 FAILED = Failure(what="it broke", why="", fix="")
 
@@ -51,7 +51,7 @@ def replica(state: State = State.RUNNING, generation: int = 1, done: bool = Fals
         (entry(scheme="passive_replication"), replica(), node(), True, Health.HEALTHY),
         (entry(state="tentative"), replica(), node(), True, Health.TENTATIVE),
         (entry(scheme="", protection=""), replica(), node(), True, Health.HEALTHY),
-        (entry(awake=True, secondary="node-2"), replica(), node(connected=False), True, Health.DEGRADED),
+        (entry(standing_in=True, secondary="node-2"), replica(), node(connected=False), True, Health.DEGRADED),
         (entry(lag=24, may_lag=10), replica(), node(), True, Health.DEGRADED),
         (entry(lag=10, may_lag=10), replica(), node(), True, Health.HEALTHY),
         (entry(lag=24), replica(), node(), True, Health.HEALTHY),
@@ -119,7 +119,7 @@ def test_rows_that_come_an_epoch_at_a_time_give_a_steady_rate() -> None:
 
 def test_costs_stand_between_none_and_always_active() -> None:
     primary = replica(cpu_s=10.0, state_bytes=100, bytes_published=50, bytes_received=50, bytes_shipped=20)
-    secondary = replica(lead=False, cpu_s=2.0, state_bytes=100, bytes_pulled=20)
+    secondary = replica(primary=False, cpu_s=2.0, state_bytes=100, bytes_pulled=20)
     lines = {line.resource: line for line in cost_lines((node("a", primary), node("b", secondary), node("c")))}
     assert (lines["CPU"].none, lines["CPU"].now, lines["CPU"].always_active) == (10.0, 12.0, 20.0)
     assert (lines["network"].none, lines["network"].now, lines["network"].always_active) == (100, 140, 220)

@@ -15,23 +15,23 @@ import pytest
 from tests.sim import Cluster
 from tests.snapshots import COUNTS, DETECTOR, assigns, healthy, node, replica, snapshot
 
-from understudy.control.core import MAX_FAILURES, decide
-from understudy.control.detector import STUCK_S, is_stuck, stalls
-from understudy.control.health import judge
-from understudy.control.instructions import FailRun, LoseNode
-from understudy.control.reactions import react
+from understudy.control.cluster.decide import MAX_FAILURES, decide
+from understudy.control.cluster.detector import STUCK_S, is_stuck, stalls
+from understudy.control.cluster.instructions import FailRun, LoseNode
+from understudy.control.cluster.reactions import react
 from understudy.errors import InvalidInput
+from understudy.model.capabilities import ROWS
 from understudy.model.faults import Fault
 from understudy.model.messages import Heartbeat, Steps
 from understudy.model.names import SliceId
 from understudy.model.page import Health
 from understudy.model.recovery import Reaction, Scheme
-from understudy.model.snapshot import Assignment, Seat
-from understudy.model.switches import ROWS
+from understudy.model.snapshot import Assignment, Secondary
 from understudy.model.view import NodeState, SliceState
+from understudy.reporting.health import judge
 from understudy.runtime.link import Link
 from understudy.runtime.processes import signal_jvm
-from understudy.stream.life import Pulse, how_it_ended, watch_end
+from understudy.stream.jvm_pulse import Pulse, how_it_ended, watch_end
 from understudy.stream.query import QueryEnded, QueryReplica
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
@@ -70,20 +70,20 @@ def test_a_replica_is_suspected_when_a_batch_takes_far_longer_than_the_last(
 
 
 def test_a_suspected_replica_wakes_its_secondary_until_it_moves_again() -> None:
-    slice_ = Assignment(COUNTS, "node-1", 1, scheme=HOT, standby=Seat("node-2", 2), issued=2)
-    secondary = node("node-2", replica(COUNTS, 2, lead=False, switches=ROWS[HOT], asked=ROWS[HOT]))
+    slice_ = Assignment(COUNTS, "node-1", 1, scheme=HOT, secondary=Secondary("node-2", 2), issued=2)
+    secondary = node("node-2", replica(COUNTS, 2, primary=False, capabilities=ROWS[HOT], asked=ROWS[HOT]))
     layout = healthy().layout
     assert layout is not None
 
-    def reaction(stalled_s: float, *, awake: bool) -> list[bool]:
+    def reaction(stalled_s: float, *, standing_in: bool) -> list[bool]:
         nodes = {"node-1": node("node-1", replica(COUNTS, stalled_s=stalled_s)), "node-2": secondary}
-        found = react([replace(slice_, awake=awake)], nodes, layout, DETECTOR, Reaction.SPECULATIVE)
-        return [change.assignment.awake for change in found]
+        found = react([replace(slice_, standing_in=standing_in)], nodes, layout, DETECTOR, Reaction.SPECULATIVE)
+        return [change.assignment.standing_in for change in found]
 
-    assert reaction(0.2, awake=False) == []
-    assert reaction(15.0, awake=False) == [True]
-    assert reaction(15.0, awake=True) == [], "its node is well, but it is not"
-    assert reaction(0.0, awake=True) == [False]
+    assert reaction(0.2, standing_in=False) == []
+    assert reaction(15.0, standing_in=False) == [True]
+    assert reaction(15.0, standing_in=True) == [], "its node is well, but it is not"
+    assert reaction(0.0, standing_in=True) == [False]
 
 
 def test_a_replica_that_never_finishes_fails_and_is_tried_again() -> None:

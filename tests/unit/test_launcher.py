@@ -17,9 +17,9 @@ from understudy.errors import Unavailable
 from understudy.model.run import RunSpec
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import Launcher
-from understudy.runtime.opening import prepare
+from understudy.runtime.manager_restarts import CALM_S, HUNG_S, MAX_RESTARTS, START_S, Measure, Vigil
+from understudy.runtime.prepare import prepare
 from understudy.runtime.processes import Child, spawn
-from understudy.runtime.vigil import CALM_S, HUNG_S, MAX_RESTARTS, START_S, Measure, Vigil
 
 
 def beats(vigil: Vigil, begin: float, seconds: float, **seen: Any) -> list[Measure]:

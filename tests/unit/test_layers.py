@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "understudy"
 PURE = ("model", "control", "planning")
-OUTER = ("stream", "runtime", "web", "cli", "testing", "log", "store")
+OUTER = ("stream", "runtime", "web", "cli", "testing", "log", "coordination", "checkpoints", "reporting")
 
 
 def _imports(path: Path) -> set[str]:

@@ -12,14 +12,14 @@ import pytest
 from tests.builders import COUNTS, a_bag, rows_of, word_count, word_count_layout
 from tests.checkpoints import FakeQuery
 
+from understudy.checkpoints.file_store import Shipped
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
+from understudy.model.capabilities import ALL, ROWS
 from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Recovery, Scheme
-from understudy.model.switches import ALL, ROWS
 from understudy.stream.query import QueryReplica
-from understudy.stream.shipping import Shipped
 
 
 class StillQuery:
@@ -66,7 +66,9 @@ class Loading(QueryReplica):
             disk=Disk(),
             log=FileLog(tmp_path / "log", Disk()),
         )
-        super().__init__(site, Deploy(slice=str(COUNTS), generation=2, lead=False, switches=ROWS[scheme], ship_every=0))
+        super().__init__(
+            site, Deploy(slice=str(COUNTS), generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
+        )
         self.queries: list[StillQuery] = []
 
     def _new_query(self, batch: object = None) -> Any:
@@ -106,7 +108,7 @@ def test_but_not_where_it_would_come_to_another_state(tmp_path: Path) -> None:
 @pytest.mark.parametrize("guarantee", Guarantee)
 def test_an_active_secondary_that_is_promoted_fences_its_predecessor(guarantee: Guarantee, tmp_path: Path) -> None:
     secondary = Loading(tmp_path, Scheme.ACTIVE_REPLICATION, recovery=Recovery(guarantee=guarantee))
-    secondary.update(switches=ALL)
+    secondary.update(capabilities=ALL)
     secondary._act(Deploy(slice=str(COUNTS), generation=2))
     assert secondary.site.log.fenced(COUNTS) == (0 if guarantee is Guarantee.PRECISE else 2)
 

@@ -10,7 +10,7 @@ import pytest
 from tests.builders import one, word_count
 from tests.sim import BEAT_S, OPERATORS, Cluster, failure
 
-from understudy.control.instructions import Assign, LoseNode
+from understudy.control.cluster.instructions import Assign, LoseNode
 from understudy.errors import InvalidInput
 from understudy.model.messages import Analysis, Check, Checked, Deploy, Heartbeat, Hello, Receipt, ReplicaStatus, Steps
 from understudy.model.names import SliceId

@@ -23,7 +23,8 @@ from tests.checkpoints import FakeQuery
 from tests.power import Fate, Image, Platter, PowerCut, PowerDisk, forgotten, powered, random_fate, torn, write
 from tests.sites import a_site, deployed
 
-from understudy.control.fusion import lay_out
+from understudy.checkpoints.file_store import Store
+from understudy.control.application.fusion import lay_out
 from understudy.log import bag
 from understudy.log.bag import DamagedBag
 from understudy.log.disk import TEMPORARY
@@ -35,7 +36,6 @@ from understudy.sinks.directory import DirectoryWriter, Owner
 from understudy.sinks.jsonlines import encode
 from understudy.sources.interface import Source, SourceReader
 from understudy.stream.shipper import Shipper
-from understudy.stream.shipping import Store
 from understudy.stream.sink import SinkReplica
 from understudy.stream.source import SourceReplica
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from understudy.control.promises import missed
 from understudy.model.recovery import Scheme
+from understudy.reporting.promises import missed
 
 HOT, PASSIVE = Scheme.PASSIVE_STANDBY_HOT, Scheme.PASSIVE_REPLICATION
 STEPS = {"detect": 0.3, "replay": 1.5, "first_bag": 0.4, "idle": 9.0}

@@ -10,9 +10,9 @@ import pytest
 from tests.builders import everything_in
 from tests.unit.test_shipping import Slice
 
+from understudy.checkpoints.spark_files import RECENT, committed, forget_last_commit, last_batch
+from understudy.model.capabilities import ROWS
 from understudy.model.recovery import Recovery, Scheme
-from understudy.model.switches import ROWS
-from understudy.stream.checkpoint import RECENT, committed, forget_last_commit, last_batch
 from understudy.stream.following import Following
 
 

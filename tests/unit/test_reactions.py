@@ -11,20 +11,20 @@ import pytest
 from tests.sim import Cluster
 from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, node, replica, snapshot
 
-from understudy.control.core import decide
-from understudy.control.instructions import LoseNode
-from understudy.control.reactions import BUDGET, react
-from understudy.control.spare import late, sleep
-from understudy.control.standby import agrees, deployments, protection
+from understudy.control.cluster.decide import decide
+from understudy.control.cluster.instructions import LoseNode
+from understudy.control.cluster.reactions import BUDGET, react
+from understudy.control.cluster.secondaries import agrees, deployments, protection
+from understudy.control.schemes.overload import late, throttle
+from understudy.model.capabilities import ALL, ROWS
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Reaction, Recovery, Scheme
-from understudy.model.snapshot import Alarms, Assignment, NodeView, Seat
-from understudy.model.switches import ALL, ROWS
+from understudy.model.snapshot import Alarms, Assignment, NodeView, Secondary
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
-SLICE = Assignment(COUNTS, "node-1", 1, scheme=HOT, standby=Seat("node-2", 2), issued=2)
-AWAKE = replace(SLICE, awake=True)
+SLICE = Assignment(COUNTS, "node-1", 1, scheme=HOT, secondary=Secondary("node-2", 2), issued=2)
+AWAKE = replace(SLICE, standing_in=True)
 
 
 def laid_out(**changes: Any) -> Layout:
@@ -39,21 +39,21 @@ def laid_out(**changes: Any) -> Layout:
     )
 
 
-def pair(silent_s: float = 0.0, standby: dict[str, Any] | None = None, **changes: Any) -> dict[str, NodeView]:
+def pair(silent_s: float = 0.0, second: dict[str, Any] | None = None, **changes: Any) -> dict[str, NodeView]:
     """Two nodes, the first of which has been silent for so long; `epoch` is how far its primary is."""
     epoch = changes.pop("epoch", 5)
     first = node("node-1", replica(COUNTS, epoch=epoch), silent_s=silent_s, **changes)
-    secondary = replica(COUNTS, 2, lead=False, switches=ROWS[HOT], asked=ROWS[HOT])
-    return {"node-1": first, "node-2": node("node-2", secondary, **(standby or {}))}
+    secondary = replica(COUNTS, 2, primary=False, capabilities=ROWS[HOT], asked=ROWS[HOT])
+    return {"node-1": first, "node-2": node("node-2", secondary, **(second or {}))}
 
 
 def reaction(
     assignment: Assignment, nodes: dict[str, NodeView], layout: Layout | None = None, for_all: Reaction | None = None
 ) -> bool | None:
-    """Whether the secondary shall be awake; None if nothing is said."""
+    """Whether the secondary shall stand in; None if nothing is said."""
     found = list(react([assignment], nodes, layout or laid_out(), DETECTOR, for_all))
     assert len(found) <= 1
-    return found[0].assignment.awake if found else None
+    return found[0].assignment.standing_in if found else None
 
 
 def test_one_missed_heartbeat_wakes_a_speculative_secondary() -> None:
@@ -61,7 +61,7 @@ def test_one_missed_heartbeat_wakes_a_speculative_secondary() -> None:
     assert reaction(SLICE, pair(0.16)) is True
     assert reaction(SLICE, pair(0.0, connected=False)) is True
     assert reaction(SLICE, pair(0.0, slow=True)) is True
-    assert reaction(AWAKE, pair(0.16)) is None, "it is awake already"
+    assert reaction(AWAKE, pair(0.16)) is None, "it is standing_in already"
 
 
 def test_a_conservative_one_waits() -> None:
@@ -103,8 +103,8 @@ def test_the_secondary_sleeps_again_when_the_primary_is_well_and_where_it_is() -
 
 
 def test_a_node_whose_work_is_done_elsewhere_is_waited_for() -> None:
-    def lost(assignment: Assignment, silent_s: float, **standby: Any) -> bool:
-        instructions = decide(snapshot(*pair(silent_s, standby).values(), assignments=(assignment,)), DETECTOR)
+    def lost(assignment: Assignment, silent_s: float, **second: Any) -> bool:
+        instructions = decide(snapshot(*pair(silent_s, second).values(), assignments=(assignment,)), DETECTOR)
         return any(isinstance(i, LoseNode) and i.node == "node-1" for i in instructions)
 
     assert lost(SLICE, 3.1)
@@ -117,35 +117,40 @@ def test_a_node_whose_work_is_done_elsewhere_is_waited_for() -> None:
 
 
 def test_who_is_awake_works_publishes_and_ships_without_leading() -> None:
-    asleep, awake = (dict(deployments(a, LAYOUT))["node-2"] for a in (SLICE, AWAKE))
-    assert (asleep.switches, asleep.lead, asleep.ships) == (ROWS[HOT], False, False)
-    assert (awake.switches, awake.lead, awake.ships, awake.ship_every) == (ALL, False, True, 1)
-    told = replica(COUNTS, 2, lead=False, asked=ALL, ship_every=0)
-    assert not agrees(told, awake)
-    assert agrees(told.model_copy(update={"ship_every": 1}), awake)
+    throttled, standing_in = (dict(deployments(a, LAYOUT))["node-2"] for a in (SLICE, AWAKE))
+    assert (throttled.capabilities, throttled.primary, throttled.ships) == (ROWS[HOT], False, False)
+    assert (standing_in.capabilities, standing_in.primary, standing_in.ships, standing_in.ship_every) == (
+        ALL,
+        False,
+        True,
+        1,
+    )
+    told = replica(COUNTS, 2, primary=False, asked=ALL, ship_every=0)
+    assert not agrees(told, standing_in)
+    assert agrees(told.model_copy(update={"ship_every": 1}), standing_in)
 
 
 def test_a_primary_that_is_given_up_is_taken_over_for_good() -> None:
     nodes = pair()
     del nodes["node-1"]
     found = assigns(decide(snapshot(*nodes.values(), assignments=(AWAKE,)), DETECTOR))[COUNTS]
-    assert (found.node, found.generation, found.awake, found.standby) == ("node-2", 2, False, None)
+    assert (found.node, found.generation, found.standing_in, found.secondary) == ("node-2", 2, False, None)
 
 
 def test_a_secondary_that_sleeps_or_does_not_keep_up_protects_like_a_waiting_one() -> None:
     active = replace(SLICE, scheme=Scheme.ACTIVE_REPLICATION)
 
     def protected(**changes: Any) -> Scheme:
-        status = replica(COUNTS, 2, lead=False, switches=ALL, **changes)
+        status = replica(COUNTS, 2, primary=False, capabilities=ALL, **changes)
         return protection(active, {"node-2": node("node-2", status)})
 
     assert protected() is Scheme.ACTIVE_REPLICATION
-    assert protected(sleeps=True) is HOT
+    assert protected(throttled=True) is HOT
     assert protected(late=True) is HOT
 
 
 def test_a_secondary_that_was_woken_protects_as_the_scheme_says() -> None:
-    woken = node("node-2", replica(COUNTS, 2, lead=False, switches=ALL))
+    woken = node("node-2", replica(COUNTS, 2, primary=False, capabilities=ALL))
     assert protection(AWAKE, {"node-2": woken}) is AWAKE.scheme
 
 
@@ -156,11 +161,11 @@ def test_a_secondary_is_late_until_it_has_begun_and_when_it_is_two_epochs_behind
 
 
 def test_secondaries_sleep_while_a_primary_is_far_behind() -> None:
-    assert not sleep(False, [])
-    assert not sleep(False, [0, 2])
-    assert sleep(False, [0, 3])
-    assert sleep(True, [2]), "not yet: it would blink"
-    assert not sleep(True, [1, 0])
+    assert not throttle(False, [])
+    assert not throttle(False, [0, 2])
+    assert throttle(False, [0, 3])
+    assert throttle(True, [2]), "not yet: it would blink"
+    assert not throttle(True, [1, 0])
 
 
 # -- a machine that is full
@@ -176,10 +181,10 @@ def test_where_most_nodes_are_late_nobody_is_suspected() -> None:
     late = {"late_s": 0.6}
     assert reaction(SLICE, crowd(0.3, {}, {})) is True
     assert reaction(SLICE, crowd(0.3, late, {})) is True, "most come in time"
-    assert reaction(SLICE, crowd(0.3, late, late, standby=late)) is None, "the machine is full, not the node"
-    assert reaction(SLICE, crowd(1.3, late, late, standby=late)) is True, "clearly longer than the others"
-    assert reaction(SLICE, crowd(0.3, {"silent_s": 0.3}, {"silent_s": 0.2}, standby={"silent_s": 0.1})) is None
-    assert reaction(SLICE, crowd(0.0, late, late, standby=late, connected=False)) is True, "that is no lateness"
+    assert reaction(SLICE, crowd(0.3, late, late, second=late)) is None, "the machine is full, not the node"
+    assert reaction(SLICE, crowd(1.3, late, late, second=late)) is True, "clearly longer than the others"
+    assert reaction(SLICE, crowd(0.3, {"silent_s": 0.3}, {"silent_s": 0.2}, second={"silent_s": 0.1})) is None
+    assert reaction(SLICE, crowd(0.0, late, late, second=late, connected=False)) is True, "that is no lateness"
 
 
 def test_a_node_that_is_slow_among_slow_ones_is_not_suspected() -> None:
@@ -192,7 +197,7 @@ def test_a_node_is_given_up_later_where_all_are_late() -> None:
     late = {"late_s": 2.5}
 
     def dead(silent_s: float, *others: dict[str, Any]) -> bool:
-        nodes = crowd(silent_s, *others, standby=others[0])
+        nodes = crowd(silent_s, *others, second=others[0])
         return DETECTOR.dead(nodes["node-1"], nodes.values())
 
     assert dead(3.1, {}, {})
@@ -205,7 +210,7 @@ def test_where_all_are_late_a_node_need_not_be_better_than_the_others() -> None:
     late = {"late_s": 0.5}
     restless = {"steady_s": 0.2, "late_s": 0.4}
     assert reaction(AWAKE, crowd(0.0, {}, {}, **restless)) is None
-    assert reaction(AWAKE, crowd(0.0, late, late, standby=late, **restless)) is False
+    assert reaction(AWAKE, crowd(0.0, late, late, second=late, **restless)) is False
 
 
 def test_after_every_false_alarm_a_slice_is_twice_as_patient() -> None:
@@ -227,7 +232,7 @@ def test_what_came_of_an_alarm_is_kept_in_the_assignment() -> None:
     well = pair(0.0, steady_s=9.0)
     (slept,) = react([woken.assignment], well, laid_out(), DETECTOR, age_s=52.0)
     assert slept.assignment.alarms == Alarms(false=1, at=52.0, unproven=(50.0,)), "nothing came of it"
-    made = replica(COUNTS, 2, lead=False, switches=ALL, first_bags=3)
+    made = replica(COUNTS, 2, primary=False, capabilities=ALL, first_bags=3)
     (useful,) = react([woken.assignment], well | {"node-2": node("node-2", made)}, laid_out(), DETECTOR, age_s=52.0)
     assert useful.assignment.alarms == Alarms()
 
@@ -236,7 +241,7 @@ def test_the_cluster_wakes_only_so_many_in_a_minute_the_most_important_first() -
     slices = [SliceId("counts", n) for n in range(6)] + [SliceId("words", 0)]
     nodes = {
         "node-1": node("node-1", *(replica(s) for s in slices), silent_s=0.2),
-        "node-2": node("node-2", *(replica(s, 2, lead=False, switches=ROWS[HOT]) for s in slices)),
+        "node-2": node("node-2", *(replica(s, 2, primary=False, capabilities=ROWS[HOT]) for s in slices)),
     }
     known = [replace(SLICE, slice=s) for s in slices]
     layout = laid_out(objective="2 s")
@@ -244,7 +249,7 @@ def test_the_cluster_wakes_only_so_many_in_a_minute_the_most_important_first() -
     def woken(assignments: list[Assignment], age_s: float, **first: Any) -> list[str]:
         views = nodes | {"node-1": replace(nodes["node-1"], **first)}
         found = react(assignments, views, layout, DETECTOR, Reaction.SPECULATIVE, age_s)
-        return [str(one.assignment.slice) for one in found if one.assignment.awake]
+        return [str(one.assignment.slice) for one in found if one.assignment.standing_in]
 
     assert woken(known, 50.0) == [f"counts[{n}]" for n in range(BUDGET)]
     spent = [replace(one, alarms=Alarms(unproven=(50.0,))) for one in known[:BUDGET]] + known[BUDGET:]
@@ -254,14 +259,14 @@ def test_the_cluster_wakes_only_so_many_in_a_minute_the_most_important_first() -
 
 
 def test_who_proved_to_be_of_use_does_not_count() -> None:
-    awake = replace(AWAKE, alarms=Alarms(unproven=(1.0,) * BUDGET))
+    standing_in = replace(AWAKE, alarms=Alarms(unproven=(1.0,) * BUDGET))
     other = SliceId("counts", 1)
     nodes = pair(0.2)
     nodes["node-1"] = replace(nodes["node-1"], replicas=(*nodes["node-1"].replicas, replica(other)))
     for first_bags, wakes in ((0, 0), (1, 1)):
-        secondary = replica(COUNTS, 2, lead=False, switches=ALL, first_bags=first_bags)
-        nodes["node-2"] = node("node-2", secondary, replica(other, 2, lead=False, switches=ROWS[HOT]))
-        left = replace(awake, alarms=replace(awake.alarms, unproven=awake.alarms.unproven[:1]))
+        secondary = replica(COUNTS, 2, primary=False, capabilities=ALL, first_bags=first_bags)
+        nodes["node-2"] = node("node-2", secondary, replica(other, 2, primary=False, capabilities=ROWS[HOT]))
+        left = replace(standing_in, alarms=replace(standing_in.alarms, unproven=standing_in.alarms.unproven[:1]))
         others = [
             replace(SLICE, slice=SliceId("counts", n), node="node-2", alarms=Alarms(unproven=(1.0,))) for n in (2, 3, 4)
         ]
@@ -332,8 +337,8 @@ def test_a_secondary_that_dies_while_it_stands_in_is_replaced(tmp_path: Path) ->
     cluster.nodes[name].frozen = True
     cluster.until(lambda: "stood_in" in kinds(cluster, slice_id))
     assignment = next(a for a in cluster.store.assignments() if a.slice == slice_id)
-    assert assignment.standby is not None
-    cluster.kill(assignment.standby.node)
+    assert assignment.secondary is not None
+    cluster.kill(assignment.secondary.node)
     cluster.steps(1.0)
     cluster.heal()
     cluster.until(cluster.settled)
@@ -347,7 +352,7 @@ def test_a_late_word_is_a_false_alarm(tmp_path: Path) -> None:
     cluster.heal()
     cluster.until(lambda: "rolled_back" in kinds(cluster, slice_id))
     event = next(e for e in cluster.store.events() if e.kind == "rolled_back" and e.fields["slice"] == str(slice_id))
-    assert event.fields["awake_s"] > 0
+    assert event.fields["stood_in_s"] > 0
     assert {"cpu_s", "bytes_published", "false_alarm"} <= event.fields.keys()
 
 

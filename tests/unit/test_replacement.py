@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from understudy.control.replacement import PATIENCE_S, may_replace
+from understudy.control.cluster.replacement import PATIENCE_S, may_replace
 from understudy.model.snapshot import Phase
 from understudy.model.view import NodeState, RunState, SliceState
 

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from understudy.control.chronicle import Chronicle
-from understudy.control.report import SinkReport, fault_reports, sink_report, slice_reports, tainted, verdict
 from understudy.model.event import Event
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import STEPS, Receipt, ReplicaStatus
@@ -16,6 +14,8 @@ from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery
 from understudy.model.snapshot import Assignment, Phase
 from understudy.model.tally import Tally, take
+from understudy.reporting.chronicle import Chronicle
+from understudy.reporting.report import SinkReport, fault_reports, sink_report, slice_reports, tainted, verdict
 
 
 def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:

@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from understudy.cli.main import app
-from understudy.control.report import (
+from understudy.model.messages import Failure
+from understudy.reporting.report import (
     CostReport,
     FaultReport,
     RecoveryReport,
@@ -19,7 +20,6 @@ from understudy.control.report import (
     SliceReport,
     TransitionReport,
 )
-from understudy.model.messages import Failure
 
 STEPS = {"detect": 0.31, "deploy": 0.2, "read_checkpoint": 0.1, "replay": 0.5}
 REPORT = Report(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.control.retention import acknowledgeable, kept
+from understudy.control.replica.retention import acknowledgeable, kept
 
 HISTORY = (29, 24, 19, 14, 9, 4)
 

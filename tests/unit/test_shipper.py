@@ -12,7 +12,8 @@ from tests.checkpoints import FakeQuery
 from tests.sim import Cluster
 from tests.snapshots import replica
 
-from understudy.control.health import judge
+from understudy.checkpoints.file_store import Shipped, Store
+from understudy.checkpoints.spark_files import Watermarks
 from understudy.errors import UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
@@ -20,10 +21,9 @@ from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.page import Health
 from understudy.model.view import NodeState, SliceState
-from understudy.stream.checkpoint import Watermarks
+from understudy.reporting.health import judge
 from understudy.stream.replica import describe
 from understudy.stream.shipper import Shipper
-from understudy.stream.shipping import Shipped, Store
 
 LINES = SliceId.parse("lines[0]")
 
@@ -64,7 +64,7 @@ def test_a_primary_that_keeps_nothing_gives_its_input_away_at_once(tmp_path: Pat
 @pytest.mark.parametrize("ship_every", [0, 1])
 def test_a_secondary_never_does(ship_every: int, tmp_path: Path) -> None:
     """Also not when it was told to sleep again and finishes what it had begun: its primary may still be reading it."""
-    deploy = Deploy(slice=str(COUNTS), generation=2, lead=False, ship_every=ship_every)
+    deploy = Deploy(slice=str(COUNTS), generation=2, primary=False, ship_every=ship_every)
     assert acknowledged_by(tmp_path, deploy) == -1
 
 

@@ -13,10 +13,10 @@ import pytest
 from tests.builders import COUNTS, count_steps, everything_in, interrupted, killed
 from tests.checkpoints import FakeQuery
 
+from understudy.checkpoints.file_store import Shipped, Store
+from understudy.checkpoints.spark_files import Marker, committed, decode, encode
 from understudy.errors import Unavailable
 from understudy.log.disk import TEMPORARY, Disk
-from understudy.stream.checkpoint import Marker, committed, decode, encode
-from understudy.stream.shipping import Shipped, Store
 
 Stop = Callable[[Callable[[Disk], object], int], bool]
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.snapshots import COUNTS, replica
 
-from understudy.control.report import slice_reports
 from understudy.model.messages import Heartbeat
 from understudy.model.snapshot import Assignment
 from understudy.model.spans import members, span, union
+from understudy.reporting.report import slice_reports
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)).map(lambda pair: (pair[0], sum(pair))))
 

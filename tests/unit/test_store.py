@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.builders import COUNTS, WORDS
 
+from understudy.coordination.sqlite import SqliteStore
 from understudy.model.messages import Receipt
 from understudy.model.snapshot import Assignment
-from understudy.store.sqlite import SqliteStore
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from typing import Any
 
 from tests.snapshots import LAYOUT, node, replica
 
-from understudy.control.standby import deployments, effective
-from understudy.control.throttling import CALM_S, FULL_S, NEXT_S, throttle
+from understudy.control.cluster.secondaries import deployments, effective
+from understudy.control.cluster.throttling import CALM_S, FULL_S, NEXT_S, throttle
+from understudy.model.capabilities import ROWS
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
-from understudy.model.snapshot import Assignment, NodeView, Seat, Throttle
-from understudy.model.switches import ROWS
+from understudy.model.snapshot import Assignment, NodeView, Secondary, Throttle
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
 NAMES = ("words[0]", "words[1]", "counts[0]", "counts[1]")
@@ -29,7 +29,7 @@ def laid_out() -> Layout:
 
 def known(**throttles: Throttle) -> list[Assignment]:
     """All with a hot standby on the second node."""
-    usual: dict[str, Any] = {"scheme": HOT, "standby": Seat("node-2", 2)}
+    usual: dict[str, Any] = {"scheme": HOT, "secondary": Secondary("node-2", 2)}
     names = {name: name.replace("[", "").replace("]", "") for name in NAMES}
     return [
         Assignment(SliceId.parse(name), "node-1", 1, throttle=throttles.get(short, Throttle()), **usual)
@@ -40,7 +40,7 @@ def known(**throttles: Throttle) -> list[Assignment]:
 def nodes(full_s: float = 0.0, **changes: Any) -> dict[str, NodeView]:
     slices = [SliceId.parse(name) for name in NAMES]
     first = node("node-1", *(replica(s) for s in slices))
-    second = node("node-2", *(replica(s, 2, lead=False, switches=ROWS[HOT]) for s in slices), full_s=full_s)
+    second = node("node-2", *(replica(s, 2, primary=False, capabilities=ROWS[HOT]) for s in slices), full_s=full_s)
     return {"node-1": replace(first, **changes), "node-2": second}
 
 
@@ -69,7 +69,7 @@ def test_one_after_the_other_the_least_important_first() -> None:
 
 
 def test_who_stands_in_or_costs_nothing_is_left_alone() -> None:
-    for change in ({"awake": True}, {"scheme": Scheme.DEPLOYED}, {"standby": None}):
+    for change in ({"standing_in": True}, {"scheme": Scheme.DEPLOYED}, {"secondary": None}):
         assert changed([replace(one, **change) for one in known()], nodes(99.0), 50.0) == []
 
 
@@ -97,7 +97,7 @@ def test_a_throttled_secondary_is_deployed_and_its_primary_ships_less() -> None:
     hot, throttled = known()[0], replace(known()[0], throttle=Throttle(on=True))
     assert effective(throttled) is Scheme.DEPLOYED
     (_, primary), (_, secondary) = deployments(throttled, LAYOUT)
-    assert secondary.switches == ROWS[Scheme.DEPLOYED]
+    assert secondary.capabilities == ROWS[Scheme.DEPLOYED]
     assert primary.ship_every > dict(deployments(hot, LAYOUT))["node-1"].ship_every
-    woken = dict(deployments(replace(throttled, awake=True), LAYOUT))["node-2"]
-    assert woken.switches.sends, "who stands in does everything"
+    woken = dict(deployments(replace(throttled, standing_in=True), LAYOUT))["node-2"]
+    assert woken.capabilities.sends, "who stands in does everything"

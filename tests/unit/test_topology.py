@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import Input, Output, one, stateful, two, word_count
 
-from understudy.control.fusion import lay_out
+from understudy.control.application.fusion import lay_out
 from understudy.errors import InvalidInput
 from understudy.model.faults import Fault, FaultKind
 from understudy.model.names import SliceId, valid_name

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 from tests.sim import Cluster
 from tests.theatre import TOKEN, StageHands
 
-from understudy.control.report import Report
+from understudy.reporting.report import Report
 from understudy.web.api import make_app
 from understudy.web.docs_page import docs_page
 

@@ -43,7 +43,7 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Replay a load through the controller's decisions, kill nodes, and count costs and broken promises."""
-    from understudy.control.watch import Settings
+    from understudy.control.schemes.objectives import Settings
     from understudy.model.recovery import Guarantee, member
     from understudy.simulate.controller_result import Study
     from understudy.simulate.controller_run import simulate as run
@@ -94,8 +94,8 @@ def _costs(name: str) -> Any:
 
 
 def _show(results: list[Result]) -> None:
-    from understudy.control.decisions import words
-    from understudy.model.switches import LADDER
+    from understudy.control.schemes.decisions import words
+    from understudy.model.capabilities import LADDER
 
     console = Console(highlight=False)
     table = Table(title="simulated: share of time in each scheme, and costs against always-active")

@@ -23,7 +23,7 @@ from understudy.model.run import Detectors, RunSpec
 from understudy.model.topology import Topology, seconds
 
 if TYPE_CHECKING:
-    from understudy.control.report import Report
+    from understudy.reporting.report import Report
     from understudy.runtime.home import Home
     from understudy.runtime.launcher import Launcher
 
@@ -79,7 +79,7 @@ def run(
     """Run a topology and keep it running; exits with 0 if the output is exact, 1 if not, 2 on an error."""
     from understudy.cli.progress import Progress, show_report
     from understudy.runtime.launcher import Launcher
-    from understudy.runtime.opening import check, check_port, prepare, reopen
+    from understudy.runtime.prepare import check, check_port, prepare, reopen
 
     faults = [Fault.parse(spec) for spec in fault or []]
     options: dict[str, Any] = {"app": str(app.resolve()), "set_": settings(set_), "nodes": nodes, "master": master}

@@ -85,7 +85,7 @@ def drawn(view: View) -> Group:
         slices.add_row(Text(entry.slice), word, scheme or "-", entry.primary or "-", entry.secondary or "-", *numbers)
     nodes = Table("node", "domain", "state", "hosts", "CPU", "memory", "heartbeat", box=None, header_style="bold")
     for node in view.nodes:
-        primaries = sum(replica.lead for replica in node.replicas)
+        primaries = sum(replica.primary for replica in node.replicas)
         hosts = f"{primaries} primary, {len(node.replicas) - primaries} secondary"
         memory = f"{node.memory_bytes / 2**20:,.0f} MB"
         nodes.add_row(

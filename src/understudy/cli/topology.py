@@ -30,8 +30,8 @@ def topology(
     set_: SETTINGS = None,
 ) -> None:
     """Print a topology, and check it as far as that is possible without Spark."""
-    from understudy.control.drawing import as_json as in_json
-    from understudy.control.drawing import as_mermaid, as_text
+    from understudy.reporting.drawing import as_json as in_json
+    from understudy.reporting.drawing import as_mermaid, as_text
     from understudy.runtime.application import load
 
     loaded = load(app, settings(set_))
@@ -43,7 +43,7 @@ def topology(
 
 
 def _ask_spark(app: Path, loaded: Topology) -> Layout:
-    from understudy.control.fusion import lay_out
+    from understudy.control.application.fusion import lay_out
     from understudy.stream import check, frames, session
     from understudy.stream.profile import QUICK
 

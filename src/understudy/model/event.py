@@ -12,8 +12,8 @@ PLACED = ("assigned", "promoted")
 COUNT = ""
 """In the totals of a kind: how many there were."""
 SUMMED: Mapping[str, tuple[str, ...]] = {
-    "promoted": ("awake",),
-    "rolled_back": ("awake_s", "false_alarm", "cpu_s", "bytes_received", "bytes_published", "bytes_shipped"),
+    "promoted": ("standing_in",),
+    "rolled_back": ("stood_in_s", "false_alarm", "cpu_s", "bytes_received", "bytes_published", "bytes_shipped"),
 }
 """Fields whose sums over the whole run are kept, by kind."""
 

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from understudy.model.capabilities import ALL, OFF, Capabilities
 from understudy.model.names import NodeName
 from understudy.model.run import Frozen, Rhythm, RunSpec
 from understudy.model.spans import Span
-from understudy.model.switches import ALL, OFF, Switches
 
 
 class State(StrEnum):
@@ -60,22 +60,22 @@ STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "fi
 
 
 class ReplicaStatus(Frozen):
-    """`lead`: this replica ships and acknowledges, so it is the primary. `switches` are those that are on by now,
-    `asked` those it was last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
+    """`primary`: this replica ships and acknowledges. `capabilities` are those that are on by now, `asked` those it was
+    last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
     `up_s` counts from its start, or from the moment it took over. `shipped_to`, `ship_bytes` and `ship_s` are of the
     last shipment, `ship_failures` have failed in a row since, the last with `ship_error`, `checkpoint_bytes` is what a
     restore of it would read. `first_bags` nobody had published before;
-    `read_back` epochs were not worked off, because another replica had shipped their state. `sleeps`: it should work,
-    but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its primary.
-    `behind`: so many epochs of its input are there and not done yet, where it ships. `stalled_s`: for so long the query
-    has had input and has finished nothing."""
+    `read_back` epochs were not worked off, because another replica had shipped their state. `throttled`: it
+    should work, but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its
+    primary. `behind`: so many epochs of its input are there and not done yet, where it ships. `stalled_s`: for so long
+    the query has had input and has finished nothing."""
 
     slice: str
     generation: int
     state: State = State.STARTING
-    lead: bool = True
-    switches: Switches = OFF
-    asked: Switches = ALL
+    primary: bool = True
+    capabilities: Capabilities = OFF
+    asked: Capabilities = ALL
     up_s: float = 0.0
     epoch: int = -1
     synced_to: int = -1
@@ -97,7 +97,7 @@ class ReplicaStatus(Frozen):
     batch_s: float = 0.0
     stalled_s: float = 0.0
     spooled: int = 0
-    sleeps: bool = False
+    throttled: bool = False
     late: bool = False
     behind: int = 0
     gaps: tuple[Span, ...] = ()
@@ -114,7 +114,7 @@ class ReplicaStatus(Frozen):
     @property
     def is_back(self) -> bool:
         """Whether a primary has made something new since it was started or took over, or had the time to."""
-        return self.lead and (self.steps.done or self.up_s > BACK_S)
+        return self.primary and (self.steps.done or self.up_s > BACK_S)
 
 
 class Receipt(Frozen):
@@ -216,8 +216,8 @@ class Deploy(Frozen):
     kind: Literal["deploy"] = "deploy"
     slice: str
     generation: int
-    lead: bool = True
-    switches: Switches = ALL
+    primary: bool = True
+    capabilities: Capabilities = ALL
     rewind: int | None = None
     rewind_to: int = -1
     resume_at: int = 0
@@ -225,7 +225,7 @@ class Deploy(Frozen):
 
     @property
     def ships(self) -> bool:
-        return self.lead or self.ship_every > 0
+        return self.primary or self.ship_every > 0
 
 
 class Stop(Frozen):

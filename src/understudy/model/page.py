@@ -38,7 +38,7 @@ class SliceLook(SliceState):
 
 class ReplicaLook(Frozen):
     slice: str
-    lead: bool
+    primary: bool
     state: str
     epoch: int
 

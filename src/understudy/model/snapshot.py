@@ -57,7 +57,7 @@ class NodeView:
 
 
 @dataclass(frozen=True)
-class Seat:
+class Secondary:
     """Where a secondary stands by. Its generation is above its primary's, so that taking over never goes back."""
 
     node: str
@@ -107,7 +107,7 @@ class Assignment:
     scheme: Scheme = Scheme.PASSIVE_REPLICATION
     ship_every: int | None = None
     """Epochs between two shipped checkpoints, where the controller chose; otherwise it follows the scheme."""
-    standby: Seat | None = None
+    secondary: Secondary | None = None
     issued: int = 0
     """The newest generation given out, also to secondaries that are gone."""
     mishaps: int = 0
@@ -116,19 +116,19 @@ class Assignment:
     """After too many of them: the epoch of the primary from which another one is tried."""
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
-    awake: bool = False
+    standing_in: bool = False
     """The secondary works beside the primary, whose node is silent or slow; it sleeps again when that is over."""
     alarms: Alarms = Alarms()
     throttle: Throttle = Throttle()
 
     def alone(self) -> Assignment:
         """Without a secondary; its generation is never given out again."""
-        return replace(self, standby=None, issued=self.next_generation - 1, awake=False)
+        return replace(self, secondary=None, issued=self.next_generation - 1, standing_in=False)
 
     def anew(self, node: str) -> Assignment:
         """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
         generation = self.next_generation
-        return replace(self, node=node, generation=generation, issued=generation, standby=None, awake=False)
+        return replace(self, node=node, generation=generation, issued=generation, secondary=None, standing_in=False)
 
     def rested(self) -> Assignment:
         """Hosted by nobody, and nothing is held against it: so a run that is resumed begins."""
@@ -137,7 +137,7 @@ class Assignment:
 
     @property
     def next_generation(self) -> int:
-        return max(self.generation, self.issued, self.standby.generation if self.standby else 0) + 1
+        return max(self.generation, self.issued, self.secondary.generation if self.secondary else 0) + 1
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class SliceState(Frozen):
     protection: str
     primary: str
     secondary: str | None = None
-    awake: bool = False
+    standing_in: bool = False
     """The secondary stands in for a primary that is silent or slow."""
     throttled: bool = False
     """The secondary is only deployed, because its node is full."""

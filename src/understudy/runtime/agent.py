@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import psutil
 
-from understudy.control.fusion import lay_out
+from understudy.control.application.fusion import lay_out
 from understudy.errors import InvalidInput, UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
@@ -38,10 +38,10 @@ from understudy.model.names import SliceId
 from understudy.model.run import Frozen
 from understudy.model.topology import Topology
 from understudy.runtime.application import load
+from understudy.runtime.benchmark_work import KnownWork
 from understudy.runtime.home import Home
-from understudy.runtime.known_work import KnownWork
 from understudy.stream import check, frames, session
-from understudy.stream.life import Pulse, how_it_ended, jvm_process, start_pulse, watch_end
+from understudy.stream.jvm_pulse import Pulse, how_it_ended, jvm_process, start_pulse, watch_end
 from understudy.stream.profile import PROFILES
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica

@@ -6,8 +6,8 @@ import time
 
 import httpx
 
-from understudy.control.report import Report
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 
 TIMEOUT_S = 5.0
 STATE_S = 2.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from understudy.control.spare import sleep
+from understudy.control.schemes.overload import throttle
 from understudy.model.messages import Heartbeat, Hello
 from understudy.model.run import Frozen
 from understudy.model.snapshot import NodeView
@@ -69,7 +69,7 @@ class Connection:
             self.steady_at = now
         if delay > missed_s:
             self.delays = (*(one for one in self.delays if now - one[0] <= LATELY_S), (now, delay))
-        if not sleep(self.full_at is not None, [r.behind for r in beat.replicas if r.lead and r.is_back]):
+        if not throttle(self.full_at is not None, [r.behind for r in beat.replicas if r.primary and r.is_back]):
             self.full_at = None
         elif self.full_at is None:
             self.full_at = now

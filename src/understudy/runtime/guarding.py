@@ -6,23 +6,23 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
-from understudy.control.detector import Detector
-from understudy.control.instructions import Assign, Instruction
-from understudy.control.standby import allowed, standing_by, strongest
+from understudy.control.cluster.detector import Detector
+from understudy.control.cluster.instructions import Assign, Instruction
+from understudy.control.cluster.secondaries import allowed, healthy_secondary, strongest
 from understudy.errors import InvalidInput
 from understudy.model.layout import Kind
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment, Phase
-from understudy.runtime.awake import Awake
+from understudy.runtime.stand_ins import StandIns
 from understudy.runtime.steering import Surroundings
 from understudy.runtime.watched import Watched
 
 
 class Guarding(Watched):
     _detector: Detector
-    _awake: Awake
+    _stand_ins: StandIns
 
     @abstractmethod
     def _enact(self, instruction: Instruction) -> None: ...
@@ -73,44 +73,44 @@ class Guarding(Watched):
         name = str(new.slice)
         fields: dict[str, Any] = {"slice": name, "node": new.node, "generation": new.generation}
         if before is None or before.generation != new.generation:
-            seat = before.standby if before else None
-            promoted = seat is not None and seat.generation == new.generation
-            if self._awake.forget(name):
-                fields["awake"] = True
+            placed = before.secondary if before else None
+            promoted = placed is not None and placed.generation == new.generation
+            if self._stand_ins.forget(name):
+                fields["standing_in"] = True
             elif before is not None:
                 self._expect_recovery(before)
             cause = self._lost.get(before.node) if before else None
             self.note("promoted" if promoted else "assigned", reason, fields, cause)
-        elif before.standby != new.standby:
-            # A secondary that is given up while it was awake is no roll-back.
-            self._awake.forget(name)
-            node = new.standby.node if new.standby else None
-            self.note("standby", reason, fields | {"node": node, "scheme": new.scheme})
-        elif new.awake != before.awake:
+        elif before.secondary != new.secondary:
+            # A secondary that is given up while it was standing in is no roll-back.
+            self._stand_ins.forget(name)
+            node = new.secondary.node if new.secondary else None
+            self.note("secondary", reason, fields | {"node": node, "scheme": new.scheme})
+        elif new.standing_in != before.standing_in:
             self._note_reaction(new, reason)
         elif new.throttle.on != before.throttle.on:
-            host = new.standby.node if new.standby else None
+            host = new.secondary.node if new.secondary else None
             self.note("throttled", reason, fields | {"node": host, "on": new.throttle.on})
         elif new.mishaps > before.mishaps or new.passive != before.passive:
             self.note("unprotected", reason, fields)
 
     def _note_reaction(self, assignment: Assignment, reason: str) -> None:
         """A secondary wakes, or sleeps again."""
-        secondary = standing_by(assignment, self._views())
-        if secondary is None or assignment.standby is None:
+        secondary = healthy_secondary(assignment, self._views())
+        if secondary is None or assignment.secondary is None:
             return
-        host = assignment.standby.node
+        host = assignment.secondary.node
         fields: dict[str, Any] = {"slice": secondary.slice, "node": host, "primary": assignment.node}
-        if assignment.awake:
-            self._awake.wake(self.note("woken", reason, fields), secondary, self._clock())
+        if assignment.standing_in:
+            self._stand_ins.wake(self.note("woken", reason, fields), secondary, self._clock())
             self._expect_recovery(assignment, self._detector.missed_s)
             return
         self._steering.not_failed(secondary.slice)
-        cause, spent = self._awake.sleep(secondary, self._clock())
+        cause, spent = self._stand_ins.sleep(secondary, self._clock())
         self.note("rolled_back", f"{reason}, {host} sleeps again", fields | spent, cause)
 
     def _note_stand_in(self, replica: ReplicaStatus) -> None:
-        cause = self._awake.stands_in(replica)
+        cause = self._stand_ins.stands_in(replica)
         if cause is not None:
             fields = {"slice": replica.slice, **replica.steps.model_dump()}
             self.note("stood_in", f"{replica.slice} goes on with its secondary", fields, cause)
@@ -118,7 +118,7 @@ class Guarding(Watched):
     def _note_drained(self) -> None:
         """Says once that nothing is left on a node that was to be emptied."""
         held = {a.node for a in self._assignments.values()}
-        held |= {a.standby.node for a in self._assignments.values() if a.standby is not None}
+        held |= {a.secondary.node for a in self._assignments.values() if a.secondary is not None}
         for name, connection in self._connections.items():
             empty = connection.draining and name not in held and not connection.beat.replicas
             if empty and not connection.drained:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from understudy.coordination.sqlite import SqliteStore
 from understudy.errors import InvalidInput
 from understudy.model.names import NODE_PATTERN, valid_node_name
 from understudy.model.run import RunSpec
-from understudy.store.sqlite import SqliteStore
 
 
 def _try_lock(path: Path) -> IO[str] | None:

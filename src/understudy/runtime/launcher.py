@@ -9,20 +9,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from understudy.control.replacement import may_replace
-from understudy.control.report import Report
+from understudy.control.cluster.replacement import may_replace
 from understudy.errors import InvalidInput, Unavailable
 from understudy.model.faults import MANAGER, Fault, FaultKind
 from understudy.model.layout import Kind
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home
 from understudy.runtime.journal import trim_outputs
-from understudy.runtime.opening import check_switches
+from understudy.runtime.manager_restarts import Measure, Vigil
+from understudy.runtime.prepare import check_switches
 from understudy.runtime.processes import Child, spawn
-from understudy.runtime.vigil import Measure, Vigil
 
 POLL_S = 0.05
 END_S = 10.0

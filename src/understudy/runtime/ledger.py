@@ -95,7 +95,7 @@ class Ledger:
 def added(past: ReplicaStatus | None, replica: ReplicaStatus) -> ReplicaStatus:
     """Two replicas of a slice as one: counters are added, epochs with a loss are joined."""
     if past is None:
-        past = ReplicaStatus(slice=replica.slice, generation=replica.generation, lead=False)
+        past = ReplicaStatus(slice=replica.slice, generation=replica.generation, primary=False)
     sums = {name: getattr(past, name) + getattr(replica, name) for name in _SUMS}
     return past.model_copy(
         update={

@@ -11,10 +11,10 @@ from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any
 
-from understudy.control.core import decide
-from understudy.control.detector import Detector
-from understudy.control.fusion import lay_out
-from understudy.control.instructions import (
+from understudy.control.application.fusion import lay_out
+from understudy.control.cluster.decide import decide
+from understudy.control.cluster.detector import Detector
+from understudy.control.cluster.instructions import (
     Assign,
     CheckTopology,
     DeployReplica,
@@ -25,7 +25,8 @@ from understudy.control.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.standby import deployments
+from understudy.control.cluster.secondaries import deployments
+from understudy.coordination.interface import StateStore
 from understudy.errors import InvalidInput
 from understudy.model import fingerprint
 from understudy.model.event import PLACED
@@ -53,15 +54,14 @@ from understudy.model.recovery import Reaction, Scheme
 from understudy.model.run import Frozen, Rhythm, RunSpec
 from understudy.model.snapshot import Phase, Snapshot
 from understudy.model.topology import Topology
-from understudy.runtime.awake import Awake
 from understudy.runtime.connection import Connection
 from understudy.runtime.guarding import Guarding
 from understudy.runtime.journal import Journal
 from understudy.runtime.ledger import Ledger
-from understudy.runtime.opening import versions
+from understudy.runtime.prepare import versions
 from understudy.runtime.protections import Protections
+from understudy.runtime.stand_ins import StandIns
 from understudy.runtime.steering import Steering
-from understudy.store.interface import StateStore
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Manager(Guarding):
         self._journal = Journal(home / "events.jsonl")
         self._diverged: set[str] = set(store.fact("diverged") or ())
         self._unshipped: set[str] = set()
-        self._awake = Awake()
+        self._stand_ins = StandIns()
         self._finishing = False
         self._began = self._turned_at = clock()
         self._anchor = self._find_anchor()
@@ -215,7 +215,7 @@ class Manager(Guarding):
             self._note_stand_in(replica)
             self._note_shipping(replica)
             known = self._recovered.get(replica.slice, 1)
-            if replica.lead and replica.steps.done and replica.generation > known:
+            if replica.primary and replica.steps.done and replica.generation > known:
                 self._recovered[replica.slice] = replica.generation
                 fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
                 fields["predicted"] = self._steering.back(replica.slice, replica.steps)
@@ -241,7 +241,7 @@ class Manager(Guarding):
             self._unshipped.add(replica.slice)
             text = f"the checkpoint of {replica.slice} could not be shipped: {replica.ship_error}"
             self.note("ship_failed", text, fields)
-        elif replica.lead and replica.shipped_to >= 0:
+        elif replica.primary and replica.shipped_to >= 0:
             self._unshipped.discard(replica.slice)
             self.note("shipped_again", f"the checkpoint of {replica.slice} is shipped again", fields)
 
@@ -336,7 +336,7 @@ class Manager(Guarding):
     def _alive(self) -> dict[str, frozenset[int]]:
         """The generations of every slice that should be at work."""
         return {
-            str(a.slice): frozenset({a.generation} | ({a.standby.generation} if a.standby else set()))
+            str(a.slice): frozenset({a.generation} | ({a.secondary.generation} if a.secondary else set()))
             for a in self._assignments.values()
         }
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from understudy.control.report import SchemeCosts
-from understudy.control.standby import protection
+from understudy.control.cluster.secondaries import protection
 from understudy.model.recovery import Scheme
 from understudy.model.run import Frozen
 from understudy.model.snapshot import Assignment, NodeView
+from understudy.reporting.report import SchemeCosts
 
 
 class Change(Frozen):
@@ -48,7 +48,7 @@ class Protections:
         for assignment in assignments:
             name, scheme = str(assignment.slice), protection(assignment, nodes)
             alive |= {(name, assignment.generation)}
-            alive |= {(name, assignment.standby.generation)} if assignment.standby else set()
+            alive |= {(name, assignment.secondary.generation)} if assignment.secondary else set()
             before = self.reached.get(name)
             if before is not None:
                 self._spend(assignment, before, nodes, passed)
@@ -75,12 +75,12 @@ class Protections:
         primary = self._delta(assignment, assignment.node, assignment.generation, nodes)
         more["primary_cpu_s"] = spent.primary_cpu_s + primary["cpu_s"]
         more["bytes_shipped"] = spent.bytes_shipped + int(primary["bytes_shipped"])
-        seat = assignment.standby
-        if seat is not None and seat.node in nodes:
-            own = self._delta(assignment, seat.node, seat.generation, nodes)
+        placed = assignment.secondary
+        if placed is not None and placed.node in nodes:
+            own = self._delta(assignment, placed.node, placed.generation, nodes)
             more |= {name: getattr(spent, name) + type(getattr(spent, name))(own[name]) for name in COUNTERS}
             more["memory_bytes"] = max(spent.memory_bytes, int(own["memory_bytes"]))
-            more["node_s"] = spent.node_s + passed / max(1, len(nodes[seat.node].replicas))
+            more["node_s"] = spent.node_s + passed / max(1, len(nodes[placed.node].replicas))
         self.costs[scheme] = spent.model_copy(update=more)
 
     def _delta(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import uvicorn
 
+from understudy.coordination.sqlite import SqliteStore
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.runtime.manager import Manager
 from understudy.runtime.parent import exit_with_parent
-from understudy.store.sqlite import SqliteStore
 from understudy.web.api import make_app
 
 

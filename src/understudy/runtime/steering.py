@@ -6,20 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from understudy.control.controller import decide_schemes, remember_recovery
-from understudy.control.costs import Usage, between, secondary_share
-from understudy.control.decisions import Decision
-from understudy.control.estimates import Estimate, estimate
-from understudy.control.history import History, Observation, observe, recovered, started
-from understudy.control.series import Transfer
-from understudy.control.standby import strongest
-from understudy.control.watch import Memory, Settings, Watched
+from understudy.control.cluster.secondaries import strongest
+from understudy.control.schemes.controller import decide_schemes, remember_recovery
+from understudy.control.schemes.costs import Usage, between, secondary_share
+from understudy.control.schemes.decisions import Decision
+from understudy.control.schemes.estimates import Estimate, estimate
+from understudy.control.schemes.history import History, Observation, observe, recovered, started
+from understudy.control.schemes.objectives import Memory, Settings, Watched
+from understudy.control.schemes.series import Transfer
+from understudy.model.capabilities import ROWS
 from understudy.model.costs import Costs
 from understudy.model.layout import Vertex
 from understudy.model.messages import ReplicaStatus, Steps
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment
-from understudy.model.switches import ROWS
 
 RATE_S = 2.0
 WARM_S = 4.0
@@ -68,12 +68,12 @@ class Steering:
     def hear(self, replica: ReplicaStatus, assignment: Assignment, protection: Scheme | None, now: float) -> None:
         """With every heartbeat, of the primary and of the secondary."""
         history = self._histories.get(replica.slice, History(replica.slice))
-        if replica.lead and replica.up_s < WARM_S:
+        if replica.primary and replica.up_s < WARM_S:
             # It compiles its code, beside a machine that brings up another secondary: that is not its pace.
             self._histories[replica.slice] = history
-        elif replica.lead:
+        elif replica.primary:
             self._histories[replica.slice] = observe(history, _observation(history, replica))
-        elif replica.generation not in history.generations and replica.switches == ROWS[assignment.scheme]:
+        elif replica.generation not in history.generations and replica.capabilities == ROWS[assignment.scheme]:
             size = replica.bytes_pulled
             self._histories[replica.slice] = started(
                 history, replica.generation, replica.steps, fresh=True, bytes_read=size
@@ -90,9 +90,9 @@ class Steering:
             return
         self._rates[key] = (now, replica)
         usage = self._usages.get(replica.slice, Usage(epoch_s=self._epoch_s))
-        if replica.lead:
+        if replica.primary:
             usage = between(usage, before, replica, passed)
-        elif protection is not None and before.switches == replica.switches:
+        elif protection is not None and before.capabilities == replica.capabilities:
             usage = secondary_share(usage, protection, max(0.0, replica.cpu_s - before.cpu_s) / passed)
         self._usages[replica.slice] = usage
 

@@ -7,10 +7,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from understudy.control.chronicle import Chronicle
-from understudy.control.graph import plan_of
-from understudy.control.health import may_lag
-from understudy.control.report import (
+from understudy.coordination.interface import StateStore
+from understudy.errors import InvalidInput
+from understudy.model.event import COUNT, Event
+from understudy.model.layout import Kind, Layout
+from understudy.model.messages import Failure, Hello, Receipt, ReplicaStatus, State
+from understudy.model.names import SliceId
+from understudy.model.page import Plan, Prediction
+from understudy.model.run import Rhythm, RunSpec
+from understudy.model.snapshot import Assignment, NodeView, Phase
+from understudy.model.topology import Topology
+from understudy.model.view import RunState, SliceState
+from understudy.reporting.chronicle import Chronicle
+from understudy.reporting.graph import plan_of
+from understudy.reporting.health import may_lag
+from understudy.reporting.report import (
     CostReport,
     Report,
     SinkReport,
@@ -24,21 +35,10 @@ from understudy.control.report import (
     transition_reports,
     verdict,
 )
-from understudy.errors import InvalidInput
-from understudy.model.event import COUNT, Event
-from understudy.model.layout import Kind, Layout
-from understudy.model.messages import Failure, Hello, Receipt, ReplicaStatus, State
-from understudy.model.names import SliceId
-from understudy.model.page import Plan, Prediction
-from understudy.model.run import Rhythm, RunSpec
-from understudy.model.snapshot import Assignment, NodeView, Phase
-from understudy.model.topology import Topology
-from understudy.model.view import RunState, SliceState
 from understudy.runtime.connection import Connection
 from understudy.runtime.ledger import Ledger
 from understudy.runtime.protections import Protections
 from understudy.runtime.steering import Steering
-from understudy.store.interface import StateStore
 
 TOLD = 10_000
 """The report tells faults, transitions and decisions from so many events, the newest; its totals cover all."""
@@ -228,8 +228,8 @@ class Watched(ABC):
                     scheme=assignment.scheme,
                     protection=self._protections.reached.get(str(assignment.slice), assignment.scheme),
                     primary=assignment.node,
-                    secondary=assignment.standby.node if assignment.standby else None,
-                    awake=assignment.awake,
+                    secondary=assignment.secondary.node if assignment.secondary else None,
+                    standing_in=assignment.standing_in,
                     throttled=assignment.throttle.on,
                     epoch=own.epoch if own else -1,
                     lag=newest - own.epoch if own else newest + 1,

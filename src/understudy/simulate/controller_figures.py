@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from understudy.control.decisions import words
+from understudy.control.schemes.decisions import words
 from understudy.errors import Unavailable
-from understudy.model.switches import LADDER
+from understudy.model.capabilities import LADDER
 from understudy.simulate.controller_result import Result
 
 # From the cheapest, pale, to the dearest, dark; readable without colours too.

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.control.series import Transfer
+from understudy.control.schemes.series import Transfer
+from understudy.model.capabilities import ROWS, Capability
 from understudy.model.recovery import Guarantee, Scheme
-from understudy.model.switches import ROWS, Switch
 
 MB = 1 << 20
 Floats = NDArray[np.float64]
@@ -78,17 +78,17 @@ class Actual:
 
 
 def recover(machine: Machine, slice_: Situation, rng: np.random.Generator) -> Actual:
-    """The steps that a slice goes through, by the switches that its secondary had on."""
-    has = {switch for switch in Switch if ROWS[slice_.scheme].has(switch)}
-    if Switch.SENDS in has:
+    """The steps that a slice goes through, by the capabilities that its secondary had on."""
+    has = {switch for switch in Capability if ROWS[slice_.scheme].has(switch)}
+    if Capability.SENDS in has:
         return Actual(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     detect = machine.noticed(rng)
     busy = slice_.contention
-    if Switch.PROCESSES in has:
+    if Capability.PROCESSES in has:
         # It works at its own pace; at worst it has just begun with the batch that is missing.
         rest = busy * machine.around(float(slice_.batches[-1]), rng) * rng.random()
         return Actual(detect, 0.0, 0.0, machine.around(machine.wire_s, rng), 0.0, rest)
-    wire = 0.0 if Switch.RECEIVES in has else machine.around(machine.wire_s, rng)
+    wire = 0.0 if Capability.RECEIVES in has else machine.around(machine.wire_s, rng)
     replayed = slice_.batches[:-1].sum() if Guarantee(slice_.guarantee).replays else 0.0
     return Actual(
         detect,
@@ -100,16 +100,16 @@ def recover(machine: Machine, slice_: Situation, rng: np.random.Generator) -> Ac
     )
 
 
-def _deploy(machine: Machine, slice_: Situation, has: set[Switch], rng: np.random.Generator) -> float:
-    if Switch.SYNCED in has:
+def _deploy(machine: Machine, slice_: Situation, has: set[Capability], rng: np.random.Generator) -> float:
+    if Capability.SYNCED in has:
         return 0.0
-    if Switch.DEPLOYED in has:
+    if Capability.DEPLOYED in has:
         return machine.around(machine.start_s, rng)
     return machine.around(machine.fresh_s, rng) + (0.0 if slice_.room else machine.new_node(rng))
 
 
-def _read(machine: Machine, slice_: Situation, has: set[Switch], rng: np.random.Generator) -> float:
-    if slice_.guarantee == Guarantee.AMNESIA or Switch.RECEIVES in has:
+def _read(machine: Machine, slice_: Situation, has: set[Capability], rng: np.random.Generator) -> float:
+    if slice_.guarantee == Guarantee.AMNESIA or Capability.RECEIVES in has:
         return 0.0
     load = machine.load(slice_.state_bytes, rng).seconds
-    return load if Switch.SYNCED in has else load + machine.read(slice_.state_bytes, rng).seconds
+    return load if Capability.SYNCED in has else load + machine.read(slice_.state_bytes, rng).seconds

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.control.watch import Settings
+from understudy.control.schemes.objectives import Settings
 from understudy.model.recovery import Guarantee, Scheme
 from understudy.simulate.controller_machine import Machine
 

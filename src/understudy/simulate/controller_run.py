@@ -12,16 +12,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from understudy.control.controller import decide_schemes, remember_recovery
-from understudy.control.costs import Usage, prices
-from understudy.control.decisions import Decision, Why
-from understudy.control.estimates import ACTIVE, PASSIVE
-from understudy.control.history import Error, History, finished, recovered, started, transferred
-from understudy.control.watch import Memory, Watched
+from understudy.control.schemes.controller import decide_schemes, remember_recovery
+from understudy.control.schemes.costs import Usage, prices
+from understudy.control.schemes.decisions import Decision, Why
+from understudy.control.schemes.estimates import ACTIVE, PASSIVE
+from understudy.control.schemes.history import Error, History, finished, recovered, started, transferred
+from understudy.control.schemes.objectives import Memory, Watched
+from understudy.model.capabilities import LADDER, ROWS, rank
 from understudy.model.costs import RESOURCES
 from understudy.model.messages import Steps
 from understudy.model.recovery import Scheme
-from understudy.model.switches import LADDER, ROWS, rank
 from understudy.simulate.controller_machine import MB, Actual, Situation, recover
 from understudy.simulate.controller_result import Kill, Result, Study
 from understudy.simulate.controller_trace import Trace

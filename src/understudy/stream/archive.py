@@ -51,7 +51,7 @@ def _make_base(found: Java, home: Overlay, folder: Path) -> None:
 
 
 def _exercise(fresh: Path) -> None:
-    command = [sys.executable, "-m", "understudy.stream.exercise", str(fresh)]
+    command = [sys.executable, "-m", "understudy.stream.archive_queries", str(fresh)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False)
     if done.returncode != 0 or not fresh.exists():
         raise Unavailable(

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from understudy.control.grouping import check_grouping
+from understudy.control.application.grouping import check_grouping
 from understudy.errors import InvalidInput
 from understudy.model.entry_checks import at, check_columns, check_key_types
 from understudy.model.messages import Analysis

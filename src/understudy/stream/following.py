@@ -7,12 +7,13 @@ from abc import abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from understudy.checkpoints import file_store as shipping
+from understudy.checkpoints import spark_files as checkpoint
+from understudy.model.capabilities import Capabilities
 from understudy.model.messages import Deploy
 from understudy.model.recovery import Guarantee
-from understudy.model.switches import Switches
-from understudy.stream import checkpoint, shipping
-from understudy.stream.ahead import InputMissing, Inputs
-from understudy.stream.gated import GatedQuery
+from understudy.stream.gated_query import GatedQuery
+from understudy.stream.inputs import InputMissing, Inputs
 from understudy.stream.outbox import Outbox
 from understudy.stream.replica import Replica
 from understudy.stream.site import Site
@@ -48,8 +49,8 @@ class Following(Replica):
         self._spent = 0.0
 
     @property
-    def on(self) -> Switches:
-        return self._status.switches
+    def on(self) -> Capabilities:
+        return self._status.capabilities
 
     @property
     def fenced(self) -> bool:
@@ -141,7 +142,7 @@ class Following(Replica):
         if self.vertex.stateful:
             moved = query.jump(marker, keep_state=self.on.receives)
             self._loaded = moved and query.state_loaded
-            waits = not self.deploy.switches.processes
+            waits = not self.deploy.capabilities.processes
             unfit = not self._loaded if self.on.receives else not self._has_run
             if not moved or (waits and unfit and self.vertex.reloads):
                 # The query cannot follow, perhaps because a checkpoint was missed: another one starts beside it.

@@ -1,7 +1,7 @@
 """An operator slice: one Structured Streaming query, fed epoch by epoch, publishing a bag for each.
 
-The same replica is a primary or a secondary: what it does follows its switches, which are turned one at a time on the
-replica's own thread. A secondary that does not process waits behind its gate and follows the shipped checkpoints.
+The same replica is a primary or a secondary: what it does follows its capabilities, which are turned one at a time on
+the replica's own thread. A secondary that does not process waits behind its gate and follows the shipped checkpoints.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from understudy.control.spare import late
-from understudy.control.transitions import Step, next_step
+from understudy.control.schemes.overload import late
+from understudy.control.schemes.switching import Step, next_step
 from understudy.errors import UnderstudyError
 from understudy.log import bag
 from understudy.log.bag import DamagedBag
 from understudy.model import schema
+from understudy.model.capabilities import OFF, Capability
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.model.spans import span, union
-from understudy.model.switches import OFF, Switch
-from understudy.stream.ahead import InputDamaged, InputMissing
 from understudy.stream.following import Following
-from understudy.stream.gated import GatedQuery
+from understudy.stream.gated_query import GatedQuery
+from understudy.stream.inputs import InputDamaged, InputMissing
 from understudy.stream.replica import InputGone, Stopped
 from understudy.stream.shipper import Shipper
 from understudy.stream.site import Site
@@ -87,8 +87,8 @@ class QueryReplica(Following):
         self._ask = ask
         if self.query is not None:
             self.query.favour(ask.ships)
-        step = next_step(self.on, ask.switches)
-        if ask.lead and self.on.processes and not self._leads:
+        step = next_step(self.on, ask.capabilities)
+        if ask.primary and self.on.processes and not self._leads:
             # A secondary that worked beside its primary: it opens nothing any more, and what it held goes out now.
             self._take_lead()
         elif step is not None:
@@ -106,28 +106,28 @@ class QueryReplica(Following):
 
     def _turn(self, step: Step) -> None:
         turn = {
-            (Switch.DEPLOYED, True): self._exercise,
-            (Switch.SYNCED, True): self._sync,
-            (Switch.RECEIVES, True): self._load,
-            (Switch.PROCESSES, True): self._open,
-            (Switch.SENDS, True): self._send,
-            (Switch.SENDS, False): self._hold,
-            (Switch.PROCESSES, False): self._close,
-            (Switch.RECEIVES, False): self._unload,
-            (Switch.SYNCED, False): self._unsync,
-        }.get((step.switch, step.on))
+            (Capability.DEPLOYED, True): self._exercise,
+            (Capability.SYNCED, True): self._sync,
+            (Capability.RECEIVES, True): self._load,
+            (Capability.PROCESSES, True): self._open,
+            (Capability.SENDS, True): self._send,
+            (Capability.SENDS, False): self._hold,
+            (Capability.PROCESSES, False): self._close,
+            (Capability.RECEIVES, False): self._unload,
+            (Capability.SYNCED, False): self._unsync,
+        }.get((step.capability, step.on))
         if turn is not None:
             turn()
-        self.update(switches=self.on.turned(step.switch, step.on))
+        self.update(capabilities=self.on.turned(step.capability, step.on))
 
-    # -- turning switches
+    # -- turning capabilities
 
     def _exercise(self) -> None:
         """Runs the plan once on an empty epoch, so that the first real batch is not the first ever.
 
         A replica that works, or that loads its state, does as much with real rows in a moment.
         """
-        asked = self._ask.switches
+        asked = self._ask.capabilities
         if asked.processes or (asked.synced and self.vertex.reloads):
             return
         seen = threading.Event()
@@ -147,24 +147,24 @@ class QueryReplica(Following):
 
     def _sync(self) -> None:
         """Brings the last shipped checkpoint and starts a query on it, which waits behind its gate."""
-        self._start_query(load=not self._ask.switches.processes)
-        if not self._ask.lead:
+        self._start_query(load=not self._ask.capabilities.processes)
+        if not self._ask.primary:
             self.update(state=State.RUNNING)
 
     def _load(self) -> None:
         """The state in memory: a query that has not run yet is replaced by one that has."""
         there = self._next > 0 and self.vertex.reloads
-        if not self._ask.switches.processes and there and not self._loaded:
+        if not self._ask.capabilities.processes and there and not self._loaded:
             self._start_query(load=True)
 
     def _open(self) -> None:
-        self.update(late=not self._ask.lead)
+        self.update(late=not self._ask.primary)
         if self._stood_by:
             with self.step("read_checkpoint"):
                 self._follow(refresh_every=1)
-        if self._ask.lead:
+        if self._ask.primary:
             self._take_lead()
-        if self._ask.lead and self._ask.generation > 1 and not self._guarantee.replays:
+        if self._ask.primary and self._ask.generation > 1 and not self._guarantee.replays:
             self._leave_gap()
 
     def _take_lead(self) -> None:
@@ -256,16 +256,16 @@ class QueryReplica(Following):
                 behind = self.inputs.newest() - self._done
                 self.site.crowd.see(self.slice, behind)
                 self.update(behind=max(0, behind))
-        sleeps = not self._ask.ships and self.site.crowd.crowded
-        if sleeps != self._status.sleeps:
-            logger.info("%s %s", self, "sleeps, because primaries here are behind" if sleeps else "works again")
-            self.update(sleeps=sleeps)
-        return sleeps
+        throttled = not self._ask.ships and self.site.crowd.crowded
+        if throttled != self._status.throttled:
+            logger.info("%s %s", self, "is throttled: primaries here are behind" if throttled else "works again")
+            self.update(throttled=throttled)
+        return throttled
 
     def _announce(self, query: GatedQuery, epoch: int) -> None:
         try:
             # The primary of a secondary may ship this epoch and give it away at any moment, also while it is read.
-            fetched = 0 if self._ask.lead else self.inputs.fetch(epoch)
+            fetched = 0 if self._ask.primary else self.inputs.fetch(epoch)
             ahead = self.inputs.holds(epoch)
             found = self.inputs.get(epoch)
         except InputMissing:
@@ -303,7 +303,7 @@ class QueryReplica(Following):
         self._moved_at = time.monotonic()
         self.inputs.forget(epoch - AHEAD)
         # A woken secondary whose primary is as fast has nothing to ship that anybody would miss.
-        if self._shipper is not None and (self._ask.lead or first):
+        if self._shipper is not None and (self._ask.primary or first):
             self._shipper.published(epoch)
         self._spent += time.thread_time() - began
         self.changed()
@@ -356,7 +356,7 @@ class QueryReplica(Following):
 
     def measure(self) -> None:
         """What Spark says of the last batch and the state, and what all of it has cost."""
-        self.update(late=self.on.processes and not self._ask.lead and self._behind())
+        self.update(late=self.on.processes and not self._ask.primary and self._behind())
         query = self.query
         if query is None:
             return
@@ -384,5 +384,5 @@ class QueryReplica(Following):
             self._retire(self.query)
         if self._shipper is not None:
             self._shipper.stop()
-        self.update(switches=OFF)
+        self.update(capabilities=OFF)
         shutil.rmtree(self._own, ignore_errors=True)

@@ -72,7 +72,7 @@ class Replica(ABC):
         if deploy.ships and not self.deploy.ships:
             # Its bags count from here on, because it takes over or because it was woken.
             self._begin_comeback()
-            if self._status.switches.sends and self._status.epoch >= self._known - 1:
+            if self._status.capabilities.sends and self._status.epoch >= self._known - 1:
                 # Both published, each as soon as it could; one of two may be a batch behind.
                 self._note_steps(done=True, done_at=time.time(), seamless=True)
         self.deploy = deploy
@@ -221,7 +221,7 @@ class Replica(ABC):
 
 
 def _asked(deploy: Deploy) -> dict[str, Any]:
-    return {"asked": deploy.switches, "lead": deploy.lead, "ship_every": deploy.ship_every}
+    return {"asked": deploy.capabilities, "primary": deploy.primary, "ship_every": deploy.ship_every}
 
 
 def damage(error: DamagedBag, found: Sequence[tuple[str, int]]) -> Failure:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from understudy.checkpoints.spark_files import Checkpoint, committed
 from understudy.errors import Unavailable, UnderstudyError
-from understudy.stream.checkpoint import Checkpoint, committed
 
 if TYPE_CHECKING:
-    from understudy.stream.gated import GatedQuery
+    from understudy.stream.gated_query import GatedQuery
     from understudy.stream.query import QueryReplica
 
 logger = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ class Shipper:
 
     def _acknowledge(self, epoch: int) -> None:
         """Not by a secondary: its primary may still be reading what it would give away."""
-        if not self._replica.deploy.lead:
+        if not self._replica.deploy.primary:
             return
         for channel in self._replica.channels:
             self._replica.site.log.acknowledge(self._replica.slice, channel.upstream, epoch)

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from understudy.log.bag import DamagedBag
 from understudy.model import hashing
+from understudy.model.capabilities import ALL
 from understudy.model.messages import Receipt
-from understudy.model.switches import ALL
 from understudy.sinks.interface import SinkWriter, Written
 from understudy.stream.replica import Replica
 
@@ -28,7 +28,7 @@ class SinkReplica(Replica):
             writer = sink.sink.open(sink.name, self.site.home, self.site.run)
             self._writer = writer
         self._known = self.deploy.resume_at - 1
-        self.update(switches=ALL)
+        self.update(capabilities=ALL)
         epoch = self.deploy.resume_at
         while True:
             self.await_goal(epoch)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from understudy.control.spare import sleep
+from understudy.control.schemes.overload import throttle
 from understudy.log.disk import Disk
 from understudy.log.interface import Log
 from understudy.model.layout import Kind, Layout
@@ -49,22 +49,22 @@ class Crowd:
     def __init__(self, *, on: bool = True) -> None:
         self._on = on
         self._behind: dict[SliceId, int] = {}
-        self._asleep = False
+        self._throttled = False
         self._lock = threading.Lock()
 
     def see(self, primary: SliceId, behind: int) -> None:
         with self._lock:
             self._behind[primary] = behind
-            self._asleep = self._on and sleep(self._asleep, self._behind.values())
+            self._throttled = self._on and throttle(self._throttled, self._behind.values())
 
     def leave(self, primary: SliceId) -> None:
         with self._lock:
             self._behind.pop(primary, None)
-            self._asleep = self._on and sleep(self._asleep, self._behind.values())
+            self._throttled = self._on and throttle(self._throttled, self._behind.values())
 
     @property
     def crowded(self) -> bool:
-        return self._asleep
+        return self._throttled
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import pyarrow as pa
 from understudy.errors import UnderstudyError
 from understudy.log import bag
 from understudy.model import schema
+from understudy.model.capabilities import ALL
 from understudy.model.names import SliceId
-from understudy.model.switches import ALL
 from understudy.sources.interface import EndOfSource, Position, SourceReader
 from understudy.stream.replica import Replica
 
@@ -45,7 +45,7 @@ class SourceReplica(Replica):
             # Of the epoch before: where that one ends is asked for first.
             reader.seek(bookmark)
         self.wired()
-        self.update(switches=ALL)
+        self.update(capabilities=ALL)
         while True:
             self.await_goal(epoch)
             self.pause(self.site.rhythm.due(epoch) - self.site.clock())

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.control.report import Report
 from understudy.model.faults import Fault
 from understudy.model.run import RunSpec
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import Launcher
-from understudy.runtime.opening import prepare, reopen
+from understudy.runtime.prepare import prepare, reopen
 
 
 def run(

@@ -13,7 +13,6 @@ from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, WebSocket
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel, Field, ValidationError
 
-from understudy.control.report import Report
 from understudy.errors import InvalidInput
 from understudy.model.event import Event
 from understudy.model.messages import Failure, Hello, Refused, from_node
@@ -22,6 +21,7 @@ from understudy.model.page import Plan
 from understudy.model.recovery import Scheme, member
 from understudy.model.run import Frozen
 from understudy.model.view import RunState
+from understudy.reporting.report import Report
 from understudy.runtime.manager import TICK_S, Manager
 from understudy.web.access import Access
 from understudy.web.commands import Hands, LocalHands, NodeCommands, node_router
@@ -49,7 +49,7 @@ class FaultNote(BaseModel):
     at: float = Field(allow_inf_nan=False)
 
 
-class Switch(BaseModel):
+class Capability(BaseModel):
     """Another way to protect a slice: `{"slice": "counts[0]", "scheme": "active_standby"}`."""
 
     slice: str
@@ -122,7 +122,7 @@ def _commands(manager: Manager, access: Access) -> APIRouter:
         return {"number": manager.note("fault", f"fault injected: {note.spec}", note.model_dump())}
 
     @router.post("/api/v1/switch", responses={409: {"description": "it cannot be protected like that"}})
-    async def switch(wanted: Switch) -> Switch:
+    async def switch(wanted: Capability) -> Capability:
         try:
             manager.switch(SliceId.parse(wanted.slice), Scheme(member(Scheme, wanted.scheme, "scheme")))
         except InvalidInput as error:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from understudy.control.health import looks
-from understudy.control.recoveries import KINDS, past_recoveries
-from understudy.control.sampling import Counters, cores, count, rows_per_s
-from understudy.control.spending import cost_lines
 from understudy.model.event import Event
 from understudy.model.page import Frame, Health, NodeLook, PastRecovery, ReplicaLook, Sample, View
 from understudy.model.view import NodeState, RunState
+from understudy.reporting.health import looks
+from understudy.reporting.recoveries import KINDS, past_recoveries
+from understudy.reporting.sampling import Counters, cores, count, rows_per_s
+from understudy.reporting.spending import cost_lines
 from understudy.runtime.watched import Watched
 
 logger = logging.getLogger(__name__)
@@ -237,7 +237,7 @@ def _node(node: NodeState, used: float) -> NodeLook:
         cpu_s=node.cpu_s,
         memory_bytes=node.memory_bytes,
         replicas=tuple(
-            ReplicaLook(slice=r.slice, lead=r.lead, state=r.state, epoch=r.epoch)
+            ReplicaLook(slice=r.slice, primary=r.primary, state=r.state, epoch=r.epoch)
             for r in sorted(node.replicas, key=lambda r: r.slice)
         ),
     )

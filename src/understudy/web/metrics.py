@@ -73,8 +73,8 @@ def _nodes(view: View) -> Iterator[Metric]:
         silent.add_metric(key, node.silent_s)
         cpu.add_metric(key, node.cpu_s)
         memory.add_metric(key, node.memory_bytes)
-        replicas.add_metric([*key, "primary"], sum(replica.lead for replica in node.replicas))
-        replicas.add_metric([*key, "secondary"], sum(not replica.lead for replica in node.replicas))
+        replicas.add_metric([*key, "primary"], sum(replica.primary for replica in node.replicas))
+        replicas.add_metric([*key, "secondary"], sum(not replica.primary for replica in node.replicas))
     yield from (up, draining, silent, cpu, memory, replicas)
     yield GaugeMetricFamily("understudy_nodes_lost", "Nodes that were given up and have not come back.", len(view.lost))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from understudy.control.report import Report
 from understudy.model.snapshot import Phase
+from understudy.reporting.report import Report
 from understudy.runtime.watched import Watched
 
 FRESH_S = 0.5

@@ -37,9 +37,9 @@ function card(node, health) {
     <div class="chips">
       ${node.replicas.length ? "" : html`<span class="quiet">hosts nothing</span>`}
       ${node.replicas.map(
-        (replica) => html`<span class="chip ${replica.lead ? "primary" : "secondary"}"
-          data-health=${replica.lead ? (health.get(replica.slice) ?? "") : ""}
-          title="${replica.lead ? "primary" : "secondary"}, ${replica.state}, epoch ${replica.epoch}">${replica.slice}</span>`,
+        (replica) => html`<span class="chip ${replica.primary ? "primary" : "secondary"}"
+          data-health=${replica.primary ? (health.get(replica.slice) ?? "") : ""}
+          title="${replica.primary ? "primary" : "secondary"}, ${replica.state}, epoch ${replica.epoch}">${replica.slice}</span>`,
       )}
     </div>
   </section>`;

@@ -10,7 +10,7 @@ export const title = "Timeline";
 const LANES = ["run", "roll-back", "recovered", "transition", "switch", "reaction", "detection", "fault"];
 const LANE_OF = {
   fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection",
-  assigned: "reaction", promoted: "reaction", standby: "reaction", drain: "reaction", drained: "reaction",
+  assigned: "reaction", promoted: "reaction", secondary: "reaction", drain: "reaction", drained: "reaction",
   woken: "reaction", throttled: "reaction", stood_in: "recovered",
   switched: "switch", transition: "transition", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
 };

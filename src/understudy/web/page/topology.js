@@ -55,7 +55,7 @@ function row(entry) {
     <div class="row"><b>${entry.slice}</b><span class="health" data-health=${entry.health}>${words(entry.health)}</span></div>
     <small>${words(entry.scheme || entry.kind)}${short ? html` <i>(has ${words(entry.protection)})</i>` : nothing}</small>
     <div class="row">
-      <small>${entry.primary || "no node"}${entry.secondary ? `, ${entry.secondary} stands ${entry.awake ? "in" : "by"}` : ""}</small>
+      <small>${entry.primary || "no node"}${entry.secondary ? `, ${entry.secondary} stands ${entry.standing_in ? "in" : "by"}` : ""}</small>
       <small>${entry.epoch < 0 ? "no epoch yet" : `epoch ${entry.epoch}${entry.lag ? `, ${entry.lag} behind` : ""}`}</small>
     </div>
   </div>`;

@@ -55,7 +55,7 @@ function tokenField(model) {
 function row(model, node) {
   const [tone, word] = stateOf(node);
   const verbs = ["kill", "freeze", node.draining ? "undo" : "drain"];
-  const leads = node.replicas.filter((replica) => replica.lead).length;
+  const leads = node.replicas.filter((replica) => replica.primary).length;
   return html`<tr data-try=${node.name}>
     <td><b>${node.name}</b></td>
     <td><span class="health" data-health=${tone}>${word}</span></td>

@@ -1,0 +1,173 @@
+"""How a missed heartbeat is answered (seed 001): patiently, or at once and reversibly.
+
+A conservative slice waits until its primary's node counts as dead; then its secondary is promoted. A speculative one
+wakes its suspended secondary at the first miss, and both work. Should the primary answer again, it reads back the newer
+state the secondary has shipped, and the secondary sleeps; should it stay silent, the secondary is promoted for good.
+Waking for nothing costs little and loses nothing, because publishing is put-if-absent.
+
+An active standby works anyway: to wake it is to let it publish what it holds. That costs nothing, so it is done at the
+first miss whatever the reaction.
+
+On a machine that is full everybody is late at times, and secondaries that wake for that make it fuller. Three things
+damp it: the detector compares a node with the others; a slice whose secondary was woken for nothing gets twice as
+patient each time; and the whole cluster wakes only a few secondaries a minute that have not shown to be of any use, the
+most important first. A node whose connection broke is nearly proven to be dead, and none of this holds for it.
+
+What was decided, and what came of it, is in the assignment, so nothing has to be remembered here, and a manager that is
+killed in between goes on from what it finds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from understudy.control.cluster.detector import Detector, stalls
+from understudy.control.cluster.instructions import Assign
+from understudy.control.cluster.secondaries import healthy_secondary
+from understudy.model.capabilities import OFF, ROWS, rank
+from understudy.model.layout import Layout, Vertex
+from understudy.model.messages import State
+from understudy.model.recovery import Guarantee, Reaction, Scheme
+from understudy.model.snapshot import Alarms, Assignment, NodeView
+
+BUDGET = 4
+"""Secondaries in a minute that are woken without being of any use, or without having shown it yet."""
+MINUTE_S = 60.0
+FORGIVEN_S = 60.0
+"""A false alarm is forgotten after so long without another one."""
+MOST_DOUBLINGS = 5
+
+
+def react(
+    assignments: Iterable[Assignment],
+    nodes: Mapping[str, NodeView],
+    layout: Layout,
+    detector: Detector,
+    for_all: Reaction | None = None,
+    age_s: float = 0.0,
+) -> Iterator[Assign]:
+    """Wakes secondaries of nodes that are suspected, and lets those sleep whose primaries are well again."""
+    known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
+    everyone = list(nodes.values())
+    left = BUDGET - sum(_unproven(assignment, nodes, age_s) for assignment in known)
+    for assignment in known:
+        node = nodes[assignment.node]
+        if assignment.standing_in:
+            if _is_well(assignment, node, nodes, detector):
+                yield Assign(_slept(assignment, nodes, age_s), f"{assignment.slice}: {node.name} is well again")
+            continue
+        if not _is_suspect(assignment, node, everyone, detector, age_s):
+            continue
+        standby, secondary = assignment.secondary, healthy_secondary(assignment, nodes)
+        if standby is None or secondary is None or detector.suspects(nodes[standby.node], everyone):
+            continue
+        # A node that said so, or whose connection broke, is as good as dead: then neither budget nor room matters.
+        proven = not node.connected or node.gone is not None
+        if (proven or (left > 0 and not assignment.throttle.on)) and _can_wake(
+            assignment, layout[assignment.slice.operator], for_all
+        ):
+            left -= not proven
+            reason = f"{assignment.slice}: {standby.node} wakes, because {_sign(assignment, node)}"
+            yield Assign(_woken(assignment, secondary.first_bags, None if proven else age_s), reason)
+
+
+def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]:
+    """The most important slices come first: those with the shortest objective, then those with the best protection."""
+    objective_s = layout[assignment.slice.operator].recovery.objective_s
+    return (math.inf if objective_s is None else objective_s, -rank(assignment.scheme), str(assignment.slice))
+
+
+def patience(alarms: Alarms, age_s: float) -> int:
+    """How many times longer than usual a node must be silent, after secondaries were woken for nothing."""
+    return 1 << min(MOST_DOUBLINGS, _unforgiven(alarms, age_s))
+
+
+def _unforgiven(alarms: Alarms, age_s: float) -> int:
+    """False alarms that still count: one is forgiven for every minute without another."""
+    return max(0, alarms.false - int(max(0.0, age_s - alarms.at) // FORGIVEN_S))
+
+
+def _unproven(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> int:
+    """The wake-ups of the last minute that count against the budget."""
+    recent = len(_recent(assignment.alarms, age_s))
+    return recent - (recent > 0 and assignment.standing_in and _useful(assignment, nodes))
+
+
+def _recent(alarms: Alarms, age_s: float) -> tuple[float, ...]:
+    return tuple(at for at in alarms.unproven if age_s - at < MINUTE_S)
+
+
+def _useful(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
+    """Whether a secondary that was woken has made something that nobody else had made."""
+    secondary = healthy_secondary(assignment, nodes)
+    return secondary is not None and secondary.first_bags > assignment.alarms.first_bags
+
+
+def _woken(assignment: Assignment, first_bags: int, charged_at: float | None) -> Assignment:
+    alarms = replace(assignment.alarms, first_bags=first_bags)
+    if charged_at is not None:
+        alarms = replace(alarms, unproven=(*_recent(alarms, charged_at), charged_at))
+    return replace(assignment, standing_in=True, alarms=alarms)
+
+
+def _slept(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
+    """The secondary sleeps again; it was a false alarm if nothing came of it."""
+    alarms = assignment.alarms
+    if _useful(assignment, nodes):
+        alarms = Alarms(unproven=alarms.unproven[:-1])
+    else:
+        alarms = replace(alarms, false=min(MOST_DOUBLINGS, _unforgiven(alarms, age_s)) + 1, at=age_s)
+    return replace(assignment, standing_in=False, alarms=alarms)
+
+
+def covered(node: NodeView, assignments: Iterable[Assignment], nodes: Mapping[str, NodeView]) -> bool:
+    """Whether all that a node hosts is worked on elsewhere, so that there is time to wait for it."""
+    hosted = [assignment for assignment in assignments if assignment.node == node.name]
+    return bool(hosted) and all(one.standing_in and healthy_secondary(one, nodes) is not None for one in hosted)
+
+
+def _can_wake(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
+    """Two copies will work for a while, so both must come to the same result, and one that works already need not wake.
+
+    Not where a bag must be made again: the state of the secondary may be past it already.
+    """
+    scheme, reaction = assignment.scheme, for_all or vertex.recovery.reaction
+    if assignment.rewind is not None or scheme is Scheme.ACTIVE_REPLICATION or ROWS[scheme] == OFF:
+        return False
+    if reaction != Reaction.SPECULATIVE and scheme is not Scheme.ACTIVE_STANDBY:
+        return False
+    return vertex.deterministic and not assignment.passive and Guarantee(vertex.recovery.guarantee).replays
+
+
+def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeView], detector: Detector) -> bool:
+    """The node answers, and the primary is where its secondary is: it has read back what it missed."""
+    primary = node.hosting(assignment.slice, assignment.generation)
+    secondary = healthy_secondary(assignment, nodes)
+    trusted = detector.trusts(node, nodes.values())
+    if primary is None or primary.state is not State.RUNNING or not trusted or stalls(primary):
+        return False
+    return secondary is None or primary.epoch >= secondary.epoch - 1
+
+
+def _is_suspect(
+    assignment: Assignment, node: NodeView, everyone: list[NodeView], detector: Detector, age_s: float
+) -> bool:
+    """The node as a whole, or this one replica, which has input and makes nothing of it."""
+    primary = node.hosting(assignment.slice, assignment.generation)
+    stalled = primary is not None and stalls(primary)
+    return stalled or detector.suspects(node, everyone, patience(assignment.alarms, age_s))
+
+
+def _sign(assignment: Assignment, node: NodeView) -> str:
+    primary = node.hosting(assignment.slice, assignment.generation)
+    if not node.connected:
+        return f"{node.name} is disconnected"
+    if node.slow:
+        return f"{node.name} says that it is slow"
+    if primary is not None and stalls(primary):
+        return f"its primary has finished nothing for {primary.stalled_s:.1f} s"
+    if node.jvm_silent_s > node.silent_s:
+        return f"the JVM of {node.name} has not moved for {node.jvm_silent_s:.2f} s"
+    return f"{node.name} has been silent for {node.silent_s:.2f} s"
