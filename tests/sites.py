@@ -1,4 +1,4 @@
-"""A site without Spark: enough for replicas of sources and sinks, on a real log."""
+"""A node without Spark: enough for replicas of sources and sinks, on a real log."""
 
 from __future__ import annotations
 
@@ -14,39 +14,48 @@ from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.run import Rhythm
 from understudy.model.topology import Topology
+from understudy.stream.context import Goal, NodeContext
 from understudy.stream.replica import Replica
-from understudy.stream.site import Goal, Site
+from understudy.stream.spark_edge import SparkEdge
 
 
-def a_site(home: Path, topology: Topology, disk: Disk | None = None, epochs: int | None = None, **more: Any) -> Site:
+def a_context(
+    home: Path,
+    topology: Topology,
+    disk: Disk | None = None,
+    epochs: int | None = None,
+    schemas: dict[str, Any] | None = None,
+    **more: Any,
+) -> NodeContext:
     """Epochs are as fast as they can be; `epochs` is the goal."""
     disk = disk or Disk()
+    layout = more.pop("layout", None) or lay_out(topology, {op.name: False for op in topology.operators})
+    schemas = schemas or {source.name: source.source.schema for source in topology.sources}
+    log = FileLog(home / "log", disk)
+    spark: Any = None
     options: dict[str, Any] = {
         "home": home,
         "local": home / "local",
         "run": "run-1",
-        "spark": None,
-        "log": FileLog(home / "log", disk),
-        "disk": disk,
+        "log": log,
+        "edge": SparkEdge(spark, home / "checkpoints", disk, log, topology, layout, schemas),
         "topology": topology,
-        "layout": lay_out(topology, {operator.name: False for operator in topology.operators}),
-        "schemas": {source.name: source.source.schema for source in topology.sources},
+        "layout": layout,
         "rhythm": Rhythm(epoch=0, time=0.0, epoch_s=topology.epoch_s, fast=True),
         "backlog": 10**6,
         "goal": Goal(epochs),
     }
-    return Site(**options | more)
+    return NodeContext(**options | more)
 
 
 def run_until(replica: Replica, done: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    """Starts a replica, stops it when something is so, and raises what made it fail."""
-    replica.start()
+    """Lets a replica take its turns until something is so, stops it, and raises what made it fail."""
     deadline = time.monotonic() + timeout_s
-    while not done() and replica.status().failure is None:
+    while not done() and (seconds := replica.turn()) is not None:
         assert time.monotonic() < deadline, f"{replica} did not get there: {replica.status()}"
-        time.sleep(0.002)
+        time.sleep(min(seconds, 0.002))
     replica.stop()
-    replica.join(timeout_s)
+    replica.turn()
     failure = replica.status().failure
     if failure is not None:
         raise AssertionError(str(failure))

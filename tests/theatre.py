@@ -12,7 +12,7 @@ from typing import Any
 
 import uvicorn
 
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from understudy.model.messages import State, Steps
 from understudy.model.view import NodeState
 from understudy.web.api import make_app

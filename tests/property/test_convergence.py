@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from understudy.model.capabilities import LADDER
 from understudy.model.names import SliceId
 from understudy.model.recovery import Reaction

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.control.schemes.switching import next_step, steps
+from understudy.control.replica.switching import next_step, steps
 from understudy.model.capabilities import LADDER, ROWS, Capabilities, Capability, rank, reached
 from understudy.model.recovery import Scheme
 

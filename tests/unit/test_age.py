@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 
 from understudy.control.schemes.history import GENERATIONS_KEPT, History, started
 from understudy.coordination.sqlite import SqliteStore

@@ -7,15 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.sim import BEAT_S, Cluster
-from tests.sites import a_site, deployed
+from tests.simulated.cluster import BEAT_S, Cluster
+from tests.sites import a_context, deployed
 from tests.snapshots import LINES
 
 import understudy as us
 from understudy.control.cluster.instructions import LoseNode
 from understudy.model.messages import Begin
 from understudy.model.run import Rhythm
-from understudy.stream.replica import Stopped
 from understudy.stream.source import SourceReplica
 
 HOUR_S = 3600.0
@@ -120,20 +119,13 @@ def test_a_source_waits_by_the_clock_that_never_steps(tmp_path: Path, monkeypatc
     topology = us.Topology("clocks", epoch="1 second")
     topology.source("lines", us.sources.Generator(lambda *_: pa.table({"n": [1]}), "n long", rate=1))
     rhythm = Rhythm(epoch=0, time=wall, epoch_s=topology.epoch_s).anchored(now=now, age_s=0.0)
-    site = a_site(tmp_path, topology, rhythm=rhythm, clock=lambda: now)
-    replica = SourceReplica(site, deployed(LINES))
-
-    def pause(seconds: float) -> None:
-        nonlocal now, wall
+    context = a_context(tmp_path, topology, rhythm=rhythm, clock=lambda: now)
+    replica = SourceReplica(context, deployed(LINES))
+    while replica.status().epoch < 3:
+        seconds = replica.turn()
+        assert seconds is not None
         waited.append(seconds)
-        now += max(0.0, seconds)
+        now += seconds
         if replica.status().epoch == 1:
             wall -= HOUR_S
-        if replica.status().epoch == 3:
-            raise Stopped
-
-    monkeypatch.setattr(replica, "pause", pause)
-    with pytest.raises(Stopped):
-        replica.work()
-    assert replica.status().epoch == 3
     assert max(waited) == pytest.approx(topology.epoch_s)

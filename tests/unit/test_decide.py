@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.sim import failure
+from tests.simulated.cluster import failure
 from tests.snapshots import (
     COUNTS,
     DETECTOR,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.theatre import end_recoveries
 
 from understudy.control.cluster.drain import moves

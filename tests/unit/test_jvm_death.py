@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.snapshots import COUNTS, DETECTOR, assigns, healthy, node, replica, snapshot
 
 from understudy.control.cluster.decide import MAX_FAILURES, decide

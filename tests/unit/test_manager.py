@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.builders import one, word_count
-from tests.sim import BEAT_S, OPERATORS, Cluster, failure
+from tests.simulated.cluster import BEAT_S, OPERATORS, Cluster, failure
 
 from understudy.control.cluster.instructions import Assign, LoseNode
 from understudy.errors import InvalidInput

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN, end_recoveries
 
 from understudy.web.api import make_app

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pydantic import ValidationError
 from starlette.websockets import WebSocketDisconnect
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN
 
 from understudy.errors import InvalidInput

@@ -12,11 +12,13 @@ from tests.builders import WORDS, a_bag, rows_of
 from understudy.log.bag import Bag
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
+from understudy.log.spool import Spool
 from understudy.model.layout import Kind, Vertex
 from understudy.model.messages import Deploy
 from understudy.model.recovery import Guarantee, Recovery
+from understudy.stream.failures import Stopped
 from understudy.stream.outbox import Outbox
-from understudy.stream.replica import Replica, Stopped
+from understudy.stream.replica import Replica
 
 
 class Publisher:
@@ -24,17 +26,16 @@ class Publisher:
 
     def __init__(self, tmp_path: Path, generation: int, vertex: Vertex) -> None:
         self.slice = WORDS
-        self.site: Any = SimpleNamespace(log=FileLog(tmp_path / "log", Disk()), disk=Disk())
+        self.vertex = vertex
+        self.context: Any = SimpleNamespace(log=FileLog(tmp_path / "log", Disk()))
+        self.live: Any = SimpleNamespace(update=lambda **_: None)
         self.deploy = Deploy(slice=str(WORDS), generation=generation)
         self.durable: list[bool] = []
-        self.outbox = Outbox(cast("Replica", self), tmp_path / str(generation), repeatable=vertex.repeatable)
+        self.outbox = Outbox(cast("Replica", self), Spool(tmp_path / str(generation), Disk()))
 
     def publish(self, made: Bag, *, durable: bool) -> bool:
         self.durable.append(durable)
-        return bool(self.site.log.publish(made, durable=durable).first)
-
-    def update(self, **_: object) -> None:
-        pass
+        return bool(self.context.log.publish(made, durable=durable).first)
 
     def make(self, epoch: int) -> bool:
         """The bag of an epoch, which tells who made it."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, node, replica, snapshot
 
 from understudy.control.cluster.decide import decide

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.builders import word_count_layout
-from tests.sim import failure
+from tests.simulated.cluster import failure
 from tests.snapshots import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, healthy, node, replica, snapshot
 
 from understudy.control.cluster.decide import decide

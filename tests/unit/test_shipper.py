@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.builders import COUNTS
 from tests.checkpoints import FakeQuery
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.snapshots import replica
 
 from understudy.checkpoints.file_store import Shipped, Store

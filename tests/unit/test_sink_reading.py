@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -15,10 +15,12 @@ from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
 from understudy.model.messages import Deploy, State
 from understudy.model.names import SliceId
+from understudy.model.run import Rhythm
 from understudy.sinks.interface import Written
-from understudy.stream.replica import Stopped
+from understudy.stream.context import Goal, NodeContext
+from understudy.stream.failures import Stopped
 from understudy.stream.sink import SinkReplica
-from understudy.stream.site import Goal
+from understudy.stream.spark_edge import SparkEdge
 
 OUT = SliceId("out", 0)
 LAST = 5
@@ -54,21 +56,26 @@ def log(tmp_path: Path) -> FileLog:
 
 def sink_on(log: FileLog, tmp_path: Path, target: Target) -> SinkReplica:
     sink = SimpleNamespace(name="out", stream="counts", sink=target)
-    site: Any = SimpleNamespace(
-        log=log,
-        layout=word_count_layout(),
-        topology=SimpleNamespace(sinks=[sink]),
-        schemas={"counts": rows_of(0).schema},
+    topology: Any = SimpleNamespace(sinks=[sink], operators=[])
+    schemas, layout, spark = {"counts": rows_of(0).schema}, word_count_layout(), cast(Any, None)
+    context = NodeContext(
         home=tmp_path,
+        local=tmp_path / "local",
         run="r",
+        log=log,
+        edge=SparkEdge(spark, tmp_path / "checkpoints", Disk(), log, topology, layout, schemas),
+        topology=topology,
+        layout=layout,
+        rhythm=Rhythm(epoch=0, time=0.0, epoch_s=1.0, fast=True),
+        backlog=100,
         goal=Goal(),
     )
-    return SinkReplica(site, Deploy(slice=str(OUT), generation=2, resume_at=1))
+    return SinkReplica(context, Deploy(slice=str(OUT), generation=2, resume_at=1))
 
 
 def run(replica: SinkReplica) -> None:
-    replica.start()
-    replica.join(10)
+    while replica.turn() is not None:
+        pass
 
 
 def test_what_a_predecessor_delivered_meanwhile_is_skipped(tmp_path: Path, log: FileLog) -> None:

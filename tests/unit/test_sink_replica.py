@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.sites import a_site, deployed, run_until, until
+from tests.sites import a_context, deployed, run_until, until
 
 from understudy.model.names import SliceId
 from understudy.model.topology import Topology
 from understudy.sinks import Call, Sink
 from understudy.sources import Generator
+from understudy.stream.context import NodeContext
 from understudy.stream.sink import SinkReplica
-from understudy.stream.site import Site
 from understudy.stream.source import SourceReplica
 
 ROWS, OUT = SliceId("rows", 0), SliceId("out", 0)
@@ -57,7 +57,7 @@ def gate() -> Iterator[Gate]:
 
 
 def test_a_slow_sink_holds_back_what_it_reads(tmp_path: Path, gate: Gate) -> None:
-    site = a_site(tmp_path, source_and(Call(gate)), epochs=EPOCHS, backlog=BACKLOG)
+    site = a_context(tmp_path, source_and(Call(gate)), epochs=EPOCHS, backlog=BACKLOG)
     source, sink = SourceReplica(site, deployed(ROWS)), SinkReplica(site, deployed(OUT))
     source.start()
     sink.start()
@@ -75,13 +75,13 @@ def test_a_slow_sink_holds_back_what_it_reads(tmp_path: Path, gate: Gate) -> Non
         gate.open(EPOCHS)
         for replica in (source, sink):
             replica.stop()
-            replica.join(10)
+            assert replica.ended.wait(10)
     assert gate.seen == list(range(EPOCHS))
 
 
 def test_a_sink_that_returns_says_how_far_it_is(tmp_path: Path, gate: Gate) -> None:
     """After a power cut the note may be gone; nobody must wait for ever."""
-    site = a_site(tmp_path, source_and(Call(gate)), epochs=EPOCHS, backlog=BACKLOG)
+    site = a_context(tmp_path, source_and(Call(gate)), epochs=EPOCHS, backlog=BACKLOG)
     sink = SinkReplica(site, deployed(OUT, resume_at=7))
     run_until(sink, lambda: site.log.reached(OUT) == 6)
     assert site.room(ROWS, 10)
@@ -99,8 +99,8 @@ def crashing(after: int) -> Callable[[int, pa.Table], None]:
 def test_an_interrupted_call_is_reported_as_repeated(tmp_path: Path) -> None:
     """Delivered twice and reported once was the defect: nobody could see that an epoch may have come twice."""
 
-    def site(function: Callable[[int, pa.Table], None]) -> Site:
-        return a_site(tmp_path, source_and(Call(function)), epochs=5)
+    def site(function: Callable[[int, pa.Table], None]) -> NodeContext:
+        return a_context(tmp_path, source_and(Call(function)), epochs=5)
 
     run_until(SourceReplica(site(crashing(-1)), deployed(ROWS)), lambda: site(crashing(-1)).log.newest(ROWS) == 4)
     first = SinkReplica(site(crashing(3)), deployed(OUT))

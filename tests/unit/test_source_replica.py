@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.builders import Output, a_bag, one
-from tests.sites import a_site, deployed, run_until
+from tests.sites import a_context, deployed, run_until
 
 from understudy.log.interface import Log
 from understudy.model.layout import Channel, Split
@@ -19,7 +19,7 @@ from understudy.model.topology import Topology
 from understudy.sinks import JsonLines
 from understudy.sources import Files, formats
 from understudy.sources.interface import EndOfSource, Source, SourceReader
-from understudy.stream.site import Site
+from understudy.stream.context import NodeContext
 from understudy.stream.source import SourceReplica
 
 FIRST, SECOND = SliceId("live", 0), SliceId("live", 1)
@@ -72,8 +72,8 @@ def live() -> Live:
 
 
 @pytest.fixture
-def site(tmp_path: Path, live: Live) -> Site:
-    found = a_site(tmp_path, topology(live))
+def site(tmp_path: Path, live: Live) -> NodeContext:
+    found = a_context(tmp_path, topology(live))
     assert found.layout.readers(SECOND) == (SliceId("each", 1),)
     return found
 
@@ -97,7 +97,7 @@ def collect(log: Log, slice_id: SliceId, rows: dict[int, list[int]]) -> None:
             rows.setdefault(epoch, []).extend(whole["n"].to_pylist())
 
 
-def test_a_slice_that_returns_finds_every_cut_it_needs(site: Site, live: Live) -> None:
+def test_a_slice_that_returns_finds_every_cut_it_needs(site: NodeContext, live: Live) -> None:
     """The first slice runs far ahead and its readers acknowledge; the second was away since epoch 4."""
     rows: dict[int, list[int]] = {}
     run_until(SourceReplica(site, deployed(SECOND)), lambda: site.log.newest(SECOND) >= 4)
@@ -111,7 +111,7 @@ def test_a_slice_that_returns_finds_every_cut_it_needs(site: Site, live: Live) -
     assert live.cuts == list(range(site.log.cuts(FIRST).stop)), "no epoch was cut twice"
 
 
-def test_cuts_go_when_the_readers_of_all_slices_have_acknowledged(site: Site) -> None:
+def test_cuts_go_when_the_readers_of_all_slices_have_acknowledged(site: NodeContext) -> None:
     run_until(SourceReplica(site, deployed(FIRST)), published_to(site.log, FIRST, 12))
     assert site.log.cuts(FIRST).start == 0, "the other slice has published nothing yet"
     run_until(SourceReplica(site, deployed(SECOND)), published_to(site.log, SECOND, 12))
@@ -120,7 +120,7 @@ def test_cuts_go_when_the_readers_of_all_slices_have_acknowledged(site: Site) ->
     run_until(SourceReplica(site, deployed(SECOND, 2)), published_to(site.log, SECOND, newest + 1))
 
 
-def test_a_lost_cut_is_an_error_and_not_a_new_cut(site: Site, live: Live) -> None:
+def test_a_lost_cut_is_an_error_and_not_a_new_cut(site: NodeContext, live: Live) -> None:
     run_until(SourceReplica(site, deployed(FIRST)), lambda: site.log.newest(FIRST) >= 20)
     for epoch in range(15):
         (site.home / f"log/live/0/cuts/{epoch:010d}").unlink()
@@ -131,7 +131,7 @@ def test_a_lost_cut_is_an_error_and_not_a_new_cut(site: Site, live: Live) -> Non
     assert site.log.newest(SECOND) == -1
 
 
-def test_a_missing_history_is_an_error_however_long_it_is(site: Site) -> None:
+def test_a_missing_history_is_an_error_however_long_it_is(site: NodeContext) -> None:
     """Thousands of epochs whose cuts are all gone: no recursion through them, and no cut of everything at once."""
     site.log.publish(a_bag(4000, pa.table({"n": [1]}), FIRST), durable=False)
     with pytest.raises(AssertionError, match="does not know where epoch 4000 ends"):
@@ -141,16 +141,16 @@ def test_a_missing_history_is_an_error_however_long_it_is(site: Site) -> None:
 def test_a_source_that_had_ended_has_ended_when_it_returns(tmp_path: Path) -> None:
     """Epochs behind the end were published without cuts. That is no gap in the record."""
     live = Live(ends_at=3)
-    site = a_site(tmp_path, topology(live), epochs=8)
+    site = a_context(tmp_path, topology(live), epochs=8)
     run_until(SourceReplica(site, deployed(FIRST)), lambda: site.log.newest(FIRST) == 7)
-    site.goal.set(10)
+    site.goal.epochs = 10
     again = SourceReplica(site, deployed(FIRST, 2))
     run_until(again, lambda: site.log.newest(FIRST) == 9)
     assert again.status().ended_at == 8
     assert live.cuts == [0, 1, 2]
 
 
-def test_epochs_all_readers_have_are_not_made_again(site: Site) -> None:
+def test_epochs_all_readers_have_are_not_made_again(site: NodeContext) -> None:
     """A power cut may take every bag that was not synced, and leave the acknowledgements of those that were read."""
     run_until(SourceReplica(site, deployed(FIRST)), published_to(site.log, FIRST, 12))
     floor = site.log.floor(FIRST, site.layout.readers(FIRST))
@@ -166,7 +166,7 @@ def test_a_file_source_that_returns_goes_on_from_its_bookmark(tmp_path: Path, mo
     (tmp_path / "a.txt").write_text("".join(f"line {n}\n" for n in range(4000)))
     app = Topology("files")
     app.sink("out", app.source("lines", Files(tmp_path / "a.txt", "text", rate=10)), JsonLines("out"))
-    site, lines = a_site(tmp_path, app), SliceId("lines", 0)
+    site, lines = a_context(tmp_path, app), SliceId("lines", 0)
     run_until(SourceReplica(site, deployed(lines)), lambda: site.log.newest(lines) >= 300)
     newest = site.log.newest(lines)
     site.log.acknowledge(SliceId("out", 0), lines, newest - 20)

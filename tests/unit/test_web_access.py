@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN, StageHands
 
 from understudy.reporting.report import Report

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN, StageHands, end_recoveries
 
 from understudy.model.faults import Fault

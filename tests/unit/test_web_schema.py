@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
-from tests.sim import Cluster
+from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN, StageHands, end_recoveries
 
 from understudy.web.api import make_app

@@ -18,15 +18,13 @@ import shutil
 import zlib
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from understudy.checkpoints.interface import Checkpoint, Entry, Marker, Shipment, Shipped
 from understudy.checkpoints.spark_files import (
     CHANGES,
     PLACE,
-    Checkpoint,
-    Entry,
-    Marker,
     decode,
     encode,
     essential,
@@ -39,21 +37,6 @@ from understudy.control.replica import retention
 from understudy.errors import Unavailable
 from understudy.log.disk import Disk, walk
 from understudy.model.names import SliceId
-
-
-@dataclass(frozen=True)
-class Shipment:
-    """Bytes that were copied, and bytes a restore would read."""
-
-    copied: int
-    whole: int
-
-
-@dataclass
-class Shipped:
-    """What store and local checkpoint have in common, by name: the time and size of the local file, and the entry."""
-
-    seen: dict[str, tuple[int, int, Entry]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

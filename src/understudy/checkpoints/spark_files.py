@@ -1,6 +1,6 @@
 """A Spark checkpoint: which files it consists of, and who needs which of them.
 
-A directory of Spark holds more than a restore would read, and forgets what a standby may still need.
+A directory of Spark holds more than a restore would read, and forgets what a follower may still need.
 """
 
 from __future__ import annotations
@@ -8,55 +8,21 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from understudy.checkpoints.interface import Checkpoint, Entry, Marker
 from understudy.log.disk import TEMPORARY, walk
 
 RECENT = 64
-"""Versions whose changes every checkpoint carries, snapshot or not: a standby may take that many epochs to load its
-state, or to come back from a pause, and still follows. They are links, which nobody reads but who needs them."""
+"""Versions whose changes every checkpoint carries, snapshot or not: a follower may take that many epochs to load its
+state, or to come back from a pause, and still follows. Stored as hard links; only followers read them."""
 SNAPSHOTS = (".zip", ".snapshot")
 CHANGES = (".changelog", ".delta")
 STATE = (*CHANGES, *SNAPSHOTS)
 PLACE = "<<the checkpoint>>"
 """Stands in stored metadata for the directory of the checkpoint: Spark writes down full paths of state schemas."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A file of a checkpoint: its name inside, where it is stored, and what it must look like."""
-
-    name: str
-    stored: str
-    size: int
-    crc: int
-
-
-Watermarks = tuple[int | None, ...]
-"""The watermark of every input in milliseconds, by place in the plan, None where there were no rows yet; empty for an
-operator with fewer than two. Spark's own checkpoint holds the smallest only."""
-
-
-@dataclass(frozen=True)
-class Marker:
-    """`watermarks` is None in markers of versions that did not keep them."""
-
-    epoch: int
-    generation: int
-    files: tuple[Entry, ...]
-    watermarks: Watermarks | None = None
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A local checkpoint as of its newest committed batch; later batches may be in the making beside it."""
-
-    directory: Path
-    batch: int
-    epoch: int
-    watermarks: Watermarks = ()
 
 
 def files_of(checkpoint: Checkpoint, known: Iterable[str]) -> list[Path]:
@@ -91,7 +57,7 @@ def _needed(state: Iterable[Path], version: int, since: int | None = None) -> li
     """Leaves out what a restore would not read: versions before the newest snapshot, and after this one.
 
     A snapshot of this very version does not count: whoever runs the last batch again needs the state before it.
-    Changes after `since` stay, although a snapshot covers them: a standby that holds `since` in memory applies them.
+    Changes after `since` stay, although a snapshot covers them: a follower that holds `since` in memory applies them.
     """
     found = [path for path in sorted(state) if _finished(path)]
     versions = {path: int(path.stem) for path in found if path.suffix in STATE and path.stem.isdigit()}

@@ -12,6 +12,7 @@ import pyarrow as pa
 from understudy.log import bag
 from understudy.model.layout import Channel
 from understudy.model.names import SliceId
+from understudy.model.segments import SegmentPlace
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Stored:
     def lines(self, channel: Channel) -> list[str]:
         """What the gate of a query is told about the part this channel reads."""
         return [
-            f"{channel.input}\t{self.start + s.offset}\t{s.length}\t{s.rows}\t{s.crc}\t{self.path}"
+            str(SegmentPlace(channel.input, self.start + s.offset, s.length, s.rows, s.crc, str(self.path)))
             for s in self.header.part(channel.split, channel.part)
         ]
 

@@ -17,6 +17,7 @@ from understudy.runtime import priority
 from understudy.runtime.agent import Agent
 from understudy.runtime.link import Link
 from understudy.runtime.parent import exit_with_parent
+from understudy.runtime.spark_host import SparkHost
 
 
 def main() -> None:
@@ -61,7 +62,9 @@ def serve(url: str, hello: Hello, master: str, ready: Callable[[], None] = lambd
             link.interval_s = message.run.heartbeat_s
         agent.receive(message)
 
-    agent = Agent(hello.node, master, send, ready=ready)
+    host = SparkHost(hello.node, master, ready)
+    agent = Agent(hello.node, host, send)
+    host.say_goodbye = agent.say_goodbye
     link = Link(url, hello, agent.beat, receive, fit=agent.is_fit)
     link.start()
     agent.run()

@@ -23,6 +23,7 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from understudy.log import bag
 from understudy.log.interface import Stored
 from understudy.model.layout import Channel
+from understudy.model.segments import SegmentPlace
 from understudy.model.topology import OutputMode, Topology
 
 FORMAT = "org.understudy.EpochSource"
@@ -148,6 +149,6 @@ def strict_lines(
             rows = rows.take(pc.sort_indices(rows, sort_keys=[(time, "ascending")]))
             for content, count in bag.streams(rows):
                 crc = zlib.crc32(content)
-                lines.append(f"{number}\t{file.tell()}\t{content.size}\t{count}\t{crc}\t{path}")
+                lines.append(str(SegmentPlace(number, file.tell(), content.size, count, crc, str(path))))
                 file.write(content)
     return lines

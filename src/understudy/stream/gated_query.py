@@ -1,16 +1,19 @@
-"""One query behind its gate: started, fed, moved to a newer checkpoint, stopped."""
+"""One Structured Streaming query behind its gate: started, fed, moved to a newer checkpoint, stopped."""
 
 from __future__ import annotations
 
 import shutil
 import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from understudy.checkpoints.spark_files import Marker, Watermarks, last_batch
+from understudy.checkpoints.interface import Checkpoint, Marker, Watermarks
+from understudy.checkpoints.spark_files import committed, forget_last_commit, last_batch
 from understudy.errors import Unavailable
 from understudy.stream import frames
 
@@ -23,36 +26,41 @@ if TYPE_CHECKING:
 JUMP_MS = 5_000
 
 
+@dataclass(frozen=True)
+class QueryPlan:
+    """What a query of a slice consists of: fused operators, and the schemas of its inputs."""
+
+    operators: tuple[Operator, ...]
+    inputs: tuple[pa.Schema, ...]
+
+
 class GatedQuery:
-    """`batch` gets the rows of every epoch; `ended` hears when the query ends by itself, and why."""
+    """`batch` gets the rows of every epoch; `ended` hears when the query ends by itself."""
 
     def __init__(
         self,
         spark: SparkSession,
+        plan: QueryPlan,
         name: str,
         directory: Path,
-        batch: Callable[[int, DataFrame], None],
+        batch: Callable[[int, pa.Table], None],
         ended: Callable[[BaseException | None], None],
     ) -> None:
         self.name, self.directory = name, directory
         self.gate = frames.gate(spark, name)
-        self._spark, self._batch, self._ended = spark, batch, ended
+        self._spark, self._plan, self._batch, self._ended = spark, plan, batch, ended
+        self._spent = 0.0
         self._failed: BaseException | None = None
         self._query: StreamingQuery | None = None
         self._stopping = False
         self._favoured: bool | None = None
         self._arrived = False
 
-    def start(
-        self,
-        operators: Sequence[Operator],
-        schemas: Sequence[pa.Schema],
-        start: int,
-        restored: Marker | None = None,
-    ) -> None:
+    def start(self, first: int, restored: Marker | None = None) -> None:
         """Starts the query at an epoch, on the checkpoint that was restored to its directory, if there is one."""
+        operators = self._plan.operators
         frame: list[DataFrame] = frames.inputs(
-            self._spark, self.name, schemas, start, strict=operators[0].order == "strict"
+            self._spark, self.name, self._plan.inputs, first, strict=operators[0].order == "strict"
         )
         for operator in operators:
             frame = [operator.function(*frame)]
@@ -64,8 +72,11 @@ class GatedQuery:
         threading.Thread(target=self._watch, name=f"{self.name} watch", daemon=True).start()
 
     def _on_batch(self, frame: DataFrame, _: int) -> None:
+        began = time.thread_time()
         try:
-            self._batch(int(self.gate.planned()), frame)
+            rows = frame.toArrow()
+            self._spent += time.thread_time() - began
+            self._batch(int(self.gate.planned()), rows)
         except BaseException as error:
             # Spark would pass it on as text only.
             self._failed = error
@@ -127,7 +138,15 @@ class GatedQuery:
 
     @property
     def cpu_s(self) -> float:
-        return int(self.gate.cpuNanos()) / 1e9
+        return self._spent + int(self.gate.cpuNanos()) / 1e9
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The newest committed checkpoint in its directory, without the watermarks of its inputs."""
+        return committed(self.directory)
+
+    def forget_last_commit(self) -> int | None:
+        """Lets the query run its last batch again when it starts; returns the epoch of that batch."""
+        return forget_last_commit(self.directory)
 
     def progress(self) -> Any:
         return self._query.lastProgress if self._query is not None else None

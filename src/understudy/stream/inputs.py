@@ -1,156 +1,61 @@
-"""The input of a slice: where the rows of an epoch lie, fetched ahead into the node's own directory if asked."""
+"""The input of an operator slice: read from the log, or from what was fetched ahead."""
 
 from __future__ import annotations
 
-import zlib
+import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
-import pyarrow as pa
-
-from understudy.log.bag import DamagedBag
-from understudy.log.interface import Stored
-from understudy.model.layout import Channel
+from understudy.log.interface import Log
 from understudy.model.names import SliceId
-from understudy.model.topology import Operator
-from understudy.stream import frames
-from understudy.stream.site import Site
+from understudy.stream.edge import Input, InputReader
 
-
-class InputDamaged(Exception):
-    """A bag that cannot be read, and whose it is."""
-
-    def __init__(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
-        super().__init__(str(error))
-        self.error, self.upstream, self.epoch = error, upstream, epoch
-
-
-class InputMissing(Exception):
-    """A bag that was there a moment ago."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """What the gate is told about an epoch, and which slices left a gap in it."""
-
-    lines: tuple[str, ...]
-    rows: int
-    size: int
-    lost: tuple[str, ...]
-    places: dict[str, SliceId]
-    """The files it is read from, and whose they are."""
+FETCH_AHEAD = 64
 
 
 class Inputs:
-    """Reads from the log, or from what was fetched ahead."""
+    """Used by the replica's own thread; `forget` is called by the query's thread as well, so `_ahead` has a lock."""
 
-    def __init__(
-        self,
-        site: Site,
-        channels: Sequence[Channel],
-        operator: Operator,
-        schemas: Sequence[pa.Schema],
-        directory: Path,
-    ) -> None:
-        self._site, self._channels, self._operator = site, channels, operator
-        self._schemas, self._directory = schemas, directory
+    def __init__(self, log: Log, upstream: Sequence[SliceId], reader: InputReader) -> None:
+        self.upstream = tuple(upstream)
+        self._log, self._reader = log, reader
+        self._lock = threading.Lock()
         self._ahead: dict[int, Input] = {}
-
-    @property
-    def upstream(self) -> list[SliceId]:
-        return [channel.upstream for channel in self._channels]
 
     def newest(self) -> int:
         """The newest epoch that all upstream slices have published."""
-        return min((self._site.log.newest(channel.upstream) for channel in self._channels), default=-1)
+        return min((self._log.newest(one) for one in self.upstream), default=-1)
 
     def holds(self, epoch: int) -> bool:
         return epoch in self._ahead
 
     def has(self, epoch: int, wait_s: float = 0.0) -> bool:
-        return epoch in self._ahead or self._site.log.await_bags(self.upstream, epoch, wait_s)
+        return epoch in self._ahead or self._log.await_bags(self.upstream, epoch, wait_s)
 
     def get(self, epoch: int) -> Input:
-        return self._ahead.pop(epoch, None) or self._read(epoch)
+        found = self._ahead.get(epoch)
+        return found if found is not None else self._reader.read(epoch)
 
     def fetch(self, epoch: int) -> int:
-        """Copies an epoch here, if it is there and not here yet; answers the bytes."""
-        if epoch in self._ahead or not self._site.log.await_bags(self.upstream, epoch, 0.0):
+        """Copies an epoch here, if it is there and not here yet; returns the bytes."""
+        if epoch in self._ahead or not self._log.await_bags(self.upstream, epoch, 0.0):
             return 0
-        found = self._read(epoch)
-        if self._operator.order != "strict":
-            found = self._copy(epoch, found)
-        self._ahead[epoch] = found
+        found = self._reader.copy(epoch, self._reader.read(epoch))
+        with self._lock:
+            self._ahead[epoch] = found
         return found.size
+
+    def to_fetch(self, first: int) -> int | None:
+        """The next epoch that can be fetched ahead; None if there is none yet, or enough was fetched."""
+        wanted = next((epoch for epoch in range(first, first + FETCH_AHEAD) if epoch not in self._ahead), None)
+        return wanted if wanted is not None and self._log.await_bags(self.upstream, wanted, 0.0) else None
 
     def drop(self) -> None:
         """Forgets all that was fetched."""
-        for epoch in list(self._ahead):
-            self.forget(epoch)
+        self.forget(max(self._ahead, default=-1))
 
     def forget(self, epoch: int) -> None:
         """This epoch, and those before it, will not be read again."""
-        self._ahead = {number: value for number, value in self._ahead.items() if number > epoch}
-        if self._directory.is_dir():
-            for path in self._directory.iterdir():
-                if int(path.stem) <= epoch:
-                    path.unlink(missing_ok=True)
-
-    def _file(self, epoch: int) -> Path:
-        return self._directory / f"{epoch}.rows"
-
-    def _read(self, epoch: int) -> Input:
-        bags = [(channel, self._stored(channel, epoch)) for channel in self._channels]
-        if self._operator.order == "strict":
-            lines = self._sorted(epoch, bags)
-        else:
-            lines = [line for channel, stored in bags for line in stored.lines(channel)]
-        segments = [s for channel, stored in bags for s in stored.header.part(channel.split, channel.part)]
-        return Input(
-            lines=tuple(lines),
-            rows=sum(segment.rows for segment in segments),
-            size=sum(segment.length for segment in segments),
-            lost=tuple(sorted({name for _, stored in bags for name in stored.header.lost})),
-            places={str(stored.path): channel.upstream for channel, stored in bags},
-        )
-
-    def _sorted(self, epoch: int, bags: list[tuple[Channel, Stored]]) -> list[str]:
-        try:
-            return frames.strict_lines(self._file(epoch), bags, self._schemas, self._operator.time or "")
-        except DamagedBag as error:
-            raise InputDamaged(error, next(c.upstream for c, s in bags if s.path == error.path), epoch) from error
-
-    def _stored(self, channel: Channel, epoch: int) -> Stored:
-        try:
-            stored = self._site.log.fetch(channel.upstream, epoch)
-        except DamagedBag as error:
-            raise InputDamaged(error, channel.upstream, epoch) from error
-        if stored is None:
-            raise InputMissing(f"{channel.upstream} lost its bag of epoch {epoch}")
-        return stored
-
-    def _copy(self, epoch: int, found: Input) -> Input:
-        """Only the parts this slice reads, checked on the way."""
-        path = self._file(epoch)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = []
-        with path.open("wb") as file:
-            for line in found.lines:
-                number, offset, length, rows, crc, source = line.split("\t", 5)
-                try:
-                    content = _read_part(Path(source), int(offset), int(length))
-                except FileNotFoundError as error:
-                    raise InputMissing(f"{source} was trimmed while it was read") from error
-                if zlib.crc32(content) != int(crc):
-                    damaged = DamagedBag(Path(source), "its content does not match its checksum")
-                    raise InputDamaged(damaged, found.places[source], epoch)
-                lines.append(f"{number}\t{file.tell()}\t{length}\t{rows}\t{crc}\t{path}")
-                file.write(content)
-        return Input(tuple(lines), found.rows, found.size, found.lost, {})
-
-
-def _read_part(path: Path, offset: int, length: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(length)
+        with self._lock:
+            for number in [number for number in self._ahead if number <= epoch]:
+                del self._ahead[number]
+        self._reader.discard(epoch)

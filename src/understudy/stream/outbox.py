@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from understudy.control.replica.bags import Fate, differs, fate
 from understudy.log.bag import Bag
-from understudy.log.spool import Spool
-from understudy.stream.replica import Stopped
+from understudy.stream.edge import Spool
+from understudy.stream.failures import Stopped
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from understudy.stream.replica import Replica
 
 
@@ -22,24 +21,34 @@ class Outbox:
     what a newer one has begun, it must not go on with. (Between the look at the fence and the publishing a replica may
     freeze. Its bag is then the first of its epoch and counts, as if it had been published before, or it is the second
     and does not.)
+
+    The query's thread calls `put`, the replica's own thread the rest.
     """
 
-    def __init__(self, replica: Replica, directory: Path, *, repeatable: bool) -> None:
-        self._replica, self._log = replica, replica.site.log
-        self._spool = Spool(directory, replica.site.disk)
+    def __init__(self, replica: Replica, spool: Spool) -> None:
+        self._replica, self._log = replica, replica.context.log
+        self._spool = spool
         self._lock = threading.Lock()
-        self._sends = False
-        self._repeatable = repeatable
+        self.sends = False
+
+    def __len__(self) -> int:
+        """Bags that are held back."""
+        return len(self._spool)
 
     def take_over(self) -> None:
         """Replicas of older generations shall publish nothing more."""
-        if not self._repeatable:
+        if not self._replica.vertex.repeatable:
             self._log.fence(self._replica.slice, self._replica.deploy.generation)
 
     @property
     def fenced(self) -> bool:
         """Whether a newer replica has taken over from this one."""
-        return not self._repeatable and self._log.fenced(self._replica.slice) > self._replica.deploy.generation
+        replica = self._replica
+        return not replica.vertex.repeatable and self._log.fenced(replica.slice) > replica.deploy.generation
+
+    @property
+    def newest_published(self) -> int:
+        return self._log.newest(self._replica.slice)
 
     def publish(self, made: Bag) -> bool:
         """Publishes whether or not bags are held back; raises `Stopped` if a newer replica has taken over."""
@@ -47,26 +56,25 @@ class Outbox:
             return self._publish(made)
 
     def put(self, made: Bag) -> bool:
-        """Answers whether this was published, and nobody had done so before."""
+        """Returns whether this was published, and nobody had done so before."""
         with self._lock:
-            if self._sends:
+            decided = fate(made.header.epoch, self)
+            if decided is Fate.HALT:
+                raise Stopped
+            if decided is Fate.PUBLISH:
                 return self._publish(made)
-            self._keep(made)
+            self._replica.live.finished(made.header.epoch, made.header.rows)
+            if decided is Fate.SPOOL:
+                self._spool.keep(made)
+            else:
+                self._compare(made.header.epoch, made.header.digest)
+            self._trim()
             return False
 
     def _publish(self, made: Bag) -> bool:
         if self.fenced:
             raise Stopped
-        return self._replica.publish(made, durable=not self._repeatable)
-
-    def _keep(self, made: Bag) -> None:
-        epoch = made.header.epoch
-        self._replica.finished(epoch, made.header.rows)
-        if epoch > self._log.newest(self._replica.slice):
-            self._spool.keep(made)
-        else:
-            self._compare(epoch, made.header.digest)
-        self._trim()
+        return self._replica.publish(made, durable=not self._replica.vertex.repeatable)
 
     def send(self) -> None:
         """Publishes what was held back, and everything from now on."""
@@ -75,12 +83,12 @@ class Outbox:
             for epoch in self._spool.epochs:
                 self._publish(self._spool.take(epoch))
                 self._spool.drop(epoch)
-            self._sends = True
-            self._replica.update(spooled=0)
+            self.sends = True
+            self._replica.live.update(spooled=0)
 
     def hold(self) -> None:
         with self._lock:
-            self._sends = False
+            self.sends = False
 
     def trim(self) -> None:
         """What the primary has published meanwhile need not be held any longer."""
@@ -89,13 +97,17 @@ class Outbox:
 
     def _trim(self) -> None:
         if len(self._spool):
-            newest = self._log.newest(self._replica.slice)
+            newest = self.newest_published
             for epoch in [number for number in self._spool.epochs if number <= newest]:
                 self._compare(epoch, self._spool.digest(epoch))
                 self._spool.drop(epoch)
-        self._replica.update(spooled=len(self._spool))
+        self._replica.live.update(spooled=len(self._spool))
 
     def _compare(self, epoch: int, digest: str) -> None:
         published = self._log.fetch(self._replica.slice, epoch)
-        if published is not None and published.header.digest != digest and not published.header.lost:
+        if published is None:
+            return
+        header = published.header
+        lost = bool(header.lost)
+        if differs(digest, header.digest, first=True, lost=lost, stateful=False, deterministic=True):
             self._replica.note_divergence(epoch)

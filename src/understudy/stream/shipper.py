@@ -1,173 +1,220 @@
-"""Ships a query's checkpoint every so many epochs, then acknowledges, trims and recycles."""
+"""Ships a query's checkpoint when one is due, stage by stage, beside the query.
+
+`control/replica/shipping.py` has the order of the stages. `turn` is one stage; on a node a thread calls it again and
+again, in the simulated cluster a scheduler does.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from understudy.checkpoints.spark_files import Checkpoint, committed
-from understudy.errors import Unavailable, UnderstudyError
+from understudy.checkpoints.interface import Checkpoint
+from understudy.control.replica import shipping
+from understudy.control.replica.shipping import Failures, Stage
+from understudy.control.replica.view import Shipping
+from understudy.errors import Unavailable
+from understudy.stream.failures import ShippingFails, ShippingNeverWorked
 
 if TYPE_CHECKING:
-    from understudy.stream.gated_query import GatedQuery
     from understudy.stream.query import QueryReplica
 
 logger = logging.getLogger(__name__)
 
-_COMMIT_WAIT_MS = 200
-TRIM_EVERY = 5
-MAX_FAILURES, FAILING_S = 5, 60.0
-"""Shipments that fail in a row, over at least so long, before the replica counts as failed."""
+COMMIT_MS = 200
+COMMIT_S = 0.02
+"""After a wait for Spark's commit that was in vain."""
+IDLE_S = 1.0
 
 
-class ShippingFails(UnderstudyError):
-    """Another replica may be able to ship, on another node or from a directory of its own."""
+class Shipment:
+    """One shipment on its way; belongs to the shipper's thread."""
 
+    def __init__(self, replica: QueryReplica, epoch: int) -> None:
+        self._replica = replica
+        self.epoch = epoch
+        self.checkpoint: Checkpoint | None = None
+        self.released = -1
+        self.began = replica.context.clock()
+        self.stage: Stage | None = shipping.first_stage(self)
 
-class ShippingNeverWorked(Unavailable):
-    """This replica has shipped nothing since it was started, so the next one would not either."""
+    @property
+    def ships(self) -> bool:
+        return self._replica.deploy.ship_every > 0 and self._replica.queries.current is not None
+
+    @property
+    def fenced(self) -> bool:
+        return self._replica.outbox.fenced
+
+    @property
+    def newest_shipped(self) -> int:
+        return self._replica.store.newest()
 
 
 class Shipper:
-    """Works beside the query; the only thing they share is the checkpoint directory."""
+    """`published` is called by the query's thread, `start` and `stop` by the replica's own, `turn` by the shipper's.
 
-    def __init__(self, replica: QueryReplica, clock: Callable[[], float] = time.monotonic) -> None:
-        self._replica, self._clock = replica, clock
-        self._failures, self._failing_since = 0, 0.0
-        self._store = replica.store
-        self._due = threading.Condition()
-        self._epoch: int | None = None
-        self._stop = False
-        self._thread: threading.Thread | None = None
+    `_due`, `_wanted` and `_state` are shared and behind `_lock`; the rest belongs to the shipper's thread.
+    """
+
+    def __init__(self, replica: QueryReplica) -> None:
+        self._replica = replica
+        self._lock = threading.Lock()
+        self._signal = replica.context.edge.signal()
+        self._due: int | None = None
+        self._wanted = False
+        self._state = Shipping.OFF
+        self._shipment: Shipment | None = None
+        self._failures = Failures()
+        self._join: Callable[[], None] | None = None
+
+    @property
+    def state(self) -> Shipping:
+        return self._state
+
+    # -- the replica's own thread
 
     def start(self) -> None:
-        self._thread = threading.Thread(target=self._guarded, name=f"{self._replica} shipper", daemon=True)
-        self._thread.start()
+        with self._lock:
+            self._wanted, self._state, self._due = True, Shipping.ON, None
+        self._join = self._replica.context.edge.spawn(f"{self._replica} shipper", self.turn, self._signal)
 
     def stop(self) -> None:
-        with self._due:
-            self._stop = True
-            self._due.notify()
-        if self._thread is not None:
-            self._thread.join()
+        """Asks it to end after the stage it is in."""
+        with self._lock:
+            self._wanted = False
+            if self._state is Shipping.ON:
+                self._state = Shipping.STOPPING
+        self._signal.set()
 
-    def published(self, epoch: int) -> None:
-        """Called by the query after each bag."""
-        deploy = self._replica.deploy
-        if not deploy.ships:
-            # A secondary that was told to sleep again, and finishes what it had begun.
+    def end(self) -> None:
+        """Stops it and waits until it has."""
+        self.stop()
+        if self._join is not None:
+            self._join()
+
+    # -- the query's thread
+
+    def published(self, epoch: int, *, first: bool) -> None:
+        """A bag was made; `first`: nobody had published it before."""
+        ask = self._replica.deploy
+        if not self._wanted:
             return
-        if deploy.ship_every == 0:
-            # Nothing can be replayed into a state that is not kept, so nothing is held back for it.
+        if shipping.acknowledges_at_once(ask):
             self._acknowledge(epoch)
-        if (epoch + 1) % (deploy.ship_every or TRIM_EVERY) == 0:
-            with self._due:
-                self._epoch = epoch
-                self._due.notify()
+        if shipping.is_due(epoch, ask, first=first):
+            with self._lock:
+                self._due = epoch
+            self._signal.set()
 
-    def _guarded(self) -> None:
-        while (epoch := self._next()) is not None:
-            self._attempt(epoch)
+    # -- the shipper's thread
 
-    def _attempt(self, epoch: int) -> None:
+    def turn(self) -> float | None:
+        """One stage; returns for how many seconds there is nothing to do, None when it was told to stop."""
+        with self._lock:
+            if not self._wanted:
+                self._state, self._shipment = Shipping.OFF, None
+                self._replica.changed()
+                return None
+            if self._shipment is None and self._due is not None:
+                self._shipment, self._due = Shipment(self._replica, self._due), None
+        return IDLE_S if self._shipment is None else self._attempt(self._shipment)
+
+    def _attempt(self, shipment: Shipment) -> float:
         """The stream goes on without a shipment that fails; the next one carries what it would have carried."""
+        stage = shipment.stage
+        if stage is None:
+            self._shipment = None
+            self._succeeded()
+            return 0.0
         try:
-            if self._replica.deploy.ship_every > 0:
-                self._ship(epoch)
-            self._trim()
+            if not self._pass(shipment, stage):
+                return COMMIT_S
+            shipment.stage = shipping.after(stage, shipment)
         except Exception as error:
-            logger.exception("%s: shipping epoch %d failed", self._replica, epoch)
-            self._note_failure(error)
+            logger.exception("%s: shipping epoch %d failed", self._replica, shipment.epoch)
+            self._shipment = None
+            self._failed(error)
+        return 0.0
+
+    def _pass(self, shipment: Shipment, stage: Stage) -> bool:
+        """Does what a stage asks for; False if it has to wait."""
+        replica, store = self._replica, self._replica.store
+        if stage is Stage.COMMIT:
+            return self._committed(shipment)
+        if stage is Stage.SETTLE:
+            replica.context.log.settle(replica.slice, shipment.epoch)
+            shipment.released = replica.context.released(replica.slice)
+        elif stage is Stage.SHIP:
+            self._ship(shipment)
+        elif stage is Stage.ACKNOWLEDGE:
+            # No more than this replica has done itself: whoever else works may still be reading the rest.
+            self._acknowledge(min(shipment.epoch, store.acknowledged(shipment.released)))
+        elif stage is Stage.RECYCLE:
+            store.recycle(shipment.released)
         else:
-            if self._failures:
-                self._failures = 0
-                self._replica.update(ship_failures=0, ship_error=None)
-
-    def _note_failure(self, error: Exception) -> None:
-        self._failing_since = self._failing_since if self._failures else self._clock()
-        self._failures += 1
-        reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-        self._replica.update(ship_failures=self._failures, ship_error=reason)
-        failing_s = self._clock() - self._failing_since
-        if self._failures >= MAX_FAILURES and failing_s >= FAILING_S:
-            kind = ShippingFails if self._replica.status().shipped_to >= 0 else ShippingNeverWorked
-            what = f"its checkpoint could not be shipped, {self._failures} times in {failing_s:.0f} s"
-            fix = "mend the directory 'checkpoints' in the home directory, then continue with --resume"
-            self._replica.give_up(kind(what, why=reason, fix=fix))
-
-    def _next(self) -> int | None:
-        with self._due:
-            while self._epoch is None and not self._stop:
-                self._due.wait()
-            epoch, self._epoch = self._epoch, None
-            return None if self._stop else epoch
-
-    def _ship(self, epoch: int) -> None:
-        """The numbered order: 1 committed, 2 bags settled, 3 files, 4 marker, 5 acknowledged, 6 recycled."""
-        replica, query = self._replica, self._replica.query
-        if query is None or not self._await(query, epoch) or replica.fenced:
-            return
-        checkpoint = self._committed(query) if replica.vertex.stateful else None
-        if checkpoint is not None:
-            epoch = checkpoint.epoch
-        elif replica.vertex.stateful:
-            return
-        replica.site.log.settle(replica.slice, epoch)
-        released = replica.site.released(replica.slice)
-        if self._store.newest() >= epoch:
-            # While two replicas work, the faster one has shipped this already.
-            self._acknowledge_shipped(epoch, released)
-            return
-        began = time.monotonic()
-        shipment = self._store.ship(checkpoint, epoch, replica.deploy.generation, replica.shipped)
-        self._acknowledge_shipped(epoch, released)
-        self._store.recycle(released)
-        replica.update(
-            bytes_shipped=replica.status().bytes_shipped + shipment.copied,
-            shipped_to=epoch,
-            checkpoint_bytes=shipment.whole,
-            ship_bytes=shipment.copied,
-            ship_s=round(time.monotonic() - began, 4),
-        )
-
-    def _await(self, query: GatedQuery, epoch: int) -> bool:
-        """Whether the query has committed the epoch; False if the replica was stopped first."""
-        while not query.await_committed(epoch, _COMMIT_WAIT_MS):
-            if self._stop:
-                return False
+            replica.context.log.trim(replica.slice, replica.context.layout.readers(replica.slice))
         return True
 
-    def _committed(self, query: GatedQuery) -> Checkpoint | None:
-        """The newest local checkpoint; None if the replica was stopped first.
+    def _committed(self, shipment: Shipment) -> bool:
+        """Whether Spark has committed what is to be shipped; with state, the newest committed epoch is shipped.
 
         Spark may have committed it a moment before the gate knows of it, and with it the watermarks of its epoch.
         """
-        found = committed(query.directory)
+        query = self._replica.queries.current
+        if query is None or not query.await_committed(shipment.epoch, COMMIT_MS):
+            return False
+        if not self._replica.vertex.stateful:
+            return True
+        found = query.checkpoint()
         if found is None:
             raise Unavailable(
                 f"the checkpoint of {self._replica} is gone",
                 why=f"{query.directory} holds no commit",
                 fix="nothing, if this replica was replaced; otherwise look who removes files there",
             )
-        if not self._await(query, found.epoch):
-            return None
-        return replace(found, watermarks=query.watermarks(found.epoch))
+        if not query.await_committed(found.epoch, COMMIT_MS):
+            return False
+        shipment.checkpoint = replace(found, watermarks=query.watermarks(found.epoch))
+        shipment.epoch = found.epoch
+        return True
 
-    def _acknowledge_shipped(self, epoch: int, released: int) -> None:
-        """No more than this replica has done itself: whoever else works may still be reading the rest."""
-        self._acknowledge(min(epoch, self._store.acknowledged(released)))
+    def _ship(self, shipment: Shipment) -> None:
+        replica = self._replica
+        began = replica.context.clock()
+        done = replica.store.ship(
+            shipment.checkpoint, shipment.epoch, replica.deploy.generation, replica.queries.shipped
+        )
+        replica.live.add(bytes_shipped=done.copied)
+        replica.live.update(
+            shipped_to=shipment.epoch,
+            checkpoint_bytes=done.whole,
+            ship_bytes=done.copied,
+            ship_s=round(replica.context.clock() - began, 4),
+        )
 
     def _acknowledge(self, epoch: int) -> None:
         """Not by a secondary: its primary may still be reading what it would give away."""
-        if not self._replica.deploy.primary:
-            return
-        for channel in self._replica.channels:
-            self._replica.site.log.acknowledge(self._replica.slice, channel.upstream, epoch)
+        if self._replica.deploy.primary:
+            for upstream in self._replica.inputs.upstream:
+                self._replica.context.log.acknowledge(self._replica.slice, upstream, epoch)
 
-    def _trim(self) -> None:
-        site, slice_id = self._replica.site, self._replica.slice
-        site.log.trim(slice_id, site.layout.readers(slice_id))
+    def _succeeded(self) -> None:
+        if self._failures.count:
+            self._failures = Failures()
+            self._replica.live.update(ship_failures=0, ship_error=None)
+
+    def _failed(self, error: Exception) -> None:
+        now = self._replica.context.clock()
+        self._failures = self._failures.one_more(now)
+        count, since = self._failures.count, self._failures.since
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+        self._replica.live.update(ship_failures=count, ship_error=reason)
+        if self._failures.too_many(now):
+            kind = ShippingFails if self._replica.live["shipped_to"] >= 0 else ShippingNeverWorked
+            what = f"its checkpoint could not be shipped, {count} times in {now - since:.0f} s"
+            fix = "mend the directory 'checkpoints' in the home directory, then continue with --resume"
+            self._replica.give_up(kind(what, why=reason, fix=fix))

@@ -2,95 +2,107 @@
 
 from __future__ import annotations
 
-import time
+import threading
 
-import pyarrow as pa
-
-from understudy.log.bag import DamagedBag
-from understudy.model import hashing
+from understudy.control.replica.actions import AwaitInput, Wait
+from understudy.control.replica.ends import SinkView, Skip, Write, next_of_sink
 from understudy.model.capabilities import ALL
-from understudy.model.messages import Receipt
+from understudy.model.messages import Deploy, Receipt
 from understudy.sinks.interface import SinkWriter, Written
+from understudy.stream.context import NodeContext
+from understudy.stream.edge import Delivery, InputMissing
 from understudy.stream.replica import Replica
 
 
 class SinkReplica(Replica):
-    """An epoch counts as delivered when the manager has its receipt; only then is the bag acknowledged."""
+    """An epoch counts as delivered when the manager has its receipt; only then is the bag acknowledged.
 
-    _writer: SinkWriter | None = None
+    `_writer` and `_epoch` belong to the replica's own thread. `_receipts` is shared with the agent's thread.
+    """
 
-    def work(self) -> None:
-        sink = next(s for s in self.site.topology.sinks if s.name == self.slice.operator)
-        self.channels = self.site.layout.channels(self.slice)
-        self.schema = self.site.schemas[sink.stream]
-        self._receipts: list[Receipt] = []
-        with self.step("deploy"):
-            writer = sink.sink.open(sink.name, self.site.home, self.site.run)
-            self._writer = writer
-        self._known = self.deploy.resume_at - 1
-        self.update(capabilities=ALL)
-        epoch = self.deploy.resume_at
-        while True:
-            self.await_goal(epoch)
-            # Also while it waits: a replica that was replaced may have said less, and whoever writes for us would wait.
-            self.site.log.reach(self.slice, epoch - 1)
-            found = self._read(epoch)
-            if found is not None:
-                self._write(writer, epoch, *found)
-                epoch += 1
-            else:
-                self.check_stop()
-                epoch = max(epoch, self._delivered() + 1)
+    def __init__(self, context: NodeContext, deploy: Deploy) -> None:
+        super().__init__(context, deploy)
+        self.channels = context.layout.channels(self.slice)
+        self._input = context.edge.reader(self.slice, context.local)
+        self._writer: SinkWriter | None = None
+        self._epoch = deploy.resume_at
+        self._receipts: tuple[Receipt, ...] = ()
+        self._lock = threading.Lock()
 
-    def _write(self, writer: SinkWriter, epoch: int, rows: pa.Table, lost: tuple[str, ...]) -> None:
-        written = writer.write(epoch, rows)
+    def step(self) -> float:
+        if self._writer is None:
+            self._open()
+            return 0.0
+        # Also while it waits: a replica that was replaced may have said less, and whoever writes for us would wait.
+        self.context.log.reach(self.slice, self._epoch - 1)
+        action = next_of_sink(self._look())
+        if isinstance(action, Wait):
+            return action.seconds
+        if isinstance(action, AwaitInput):
+            return self._await(action)
+        if isinstance(action, Skip):
+            self._epoch = action.epoch
+            return 0.0
+        return self._deliver(self._writer, action)
+
+    def _look(self) -> SinkView:
+        log, upstream = self.context.log, [channel.upstream for channel in self.channels]
+        there = log.await_bags(upstream, self._epoch, 0.0)
+        delivered = -1 if there else max((log.acknowledged(self.slice, one) for one in upstream), default=-1)
+        return SinkView(self._epoch, self.context.goal.epochs, there, delivered)
+
+    def _open(self) -> None:
+        sink = next(s for s in self.context.topology.sinks if s.name == self.slice.operator)
+        with self.live.step("deploy"):
+            self._writer = sink.sink.open(sink.name, self.context.home, self.context.run)
+        self.live.expect_after(self.deploy.resume_at - 1)
+        self.live.update(capabilities=ALL)
+
+    def _await(self, action: AwaitInput) -> float:
+        clock = self.context.clock
+        began = clock()
+        there = self.context.log.await_bags([c.upstream for c in self.channels], action.epoch, action.seconds)
+        return 0.0 if there else max(0.0, action.seconds - (clock() - began))
+
+    def _deliver(self, writer: SinkWriter, action: Write) -> float:
+        self.live.wired()
+        try:
+            delivery = self._input.deliver(action.epoch)
+        except InputMissing:
+            # Damaged, found by another reader, and taken away by the slice that makes it again.
+            return 0.01
+        self._write(writer, action.epoch, delivery)
+        self._epoch = action.epoch + 1
+        return 0.0
+
+    def _write(self, writer: SinkWriter, epoch: int, delivery: Delivery) -> None:
+        written = writer.write(epoch, delivery.rows)
         receipt = Receipt(
             sink=self.slice.operator,
             epoch=epoch,
-            rows=rows.num_rows,
-            digest=hashing.digest(rows),
-            at=time.time(),
+            rows=delivery.count,
+            digest=delivery.digest,
+            at=self.context.wall(),
             fresh=bool(written),
             repeated=written == Written.AGAIN,
-            lost=lost,
+            lost=delivery.lost,
         )
-        self._receipts = [*self._receipts, receipt]
-        self.update(epoch=epoch, rows_in=self._status.rows_in + rows.num_rows)
-        self.progressed(epoch)
-
-    def _read(self, epoch: int) -> tuple[pa.Table, tuple[str, ...]] | None:
-        """The rows of an epoch, and the slices that left a gap in it; None while they are not all there."""
-        if not self.site.log.await_bags([channel.upstream for channel in self.channels], epoch, 0.2):
-            return None
-        self.wired()
-        tables: list[pa.Table] = []
-        lost: set[str] = set()
-        for channel in self.channels:
-            try:
-                stored = self.site.log.fetch(channel.upstream, epoch)
-                if stored is None:
-                    # Damaged, found by another reader, and taken away by the slice that makes it again.
-                    return None
-                tables.append(stored.rows(channel, self.schema))
-                lost.update(stored.header.lost)
-            except DamagedBag as error:
-                self.report_damage(error, channel.upstream, epoch)
-                raise
-        return pa.concat_tables(tables), tuple(sorted(lost))
-
-    def _delivered(self) -> int:
-        """The newest epoch that is known to be delivered. A predecessor that was given up may have gone on, and bags
-        it has acknowledged may be gone; it acknowledges only what the manager has stored."""
-        return max((self.site.log.acknowledged(self.slice, one.upstream) for one in self.channels), default=-1)
+        with self._lock:
+            self._receipts = (*self._receipts, receipt)
+        self.live.update(epoch=epoch)
+        self.live.add(rows_in=delivery.count)
+        self.live.progressed(epoch)
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Those the manager has not confirmed yet."""
-        return tuple(getattr(self, "_receipts", ()))
+        return self._receipts
 
     def stored(self, epoch: int) -> None:
-        self._receipts = [receipt for receipt in self._receipts if receipt.epoch > epoch]
+        """The manager has the receipts up to an epoch."""
+        with self._lock:
+            self._receipts = tuple(receipt for receipt in self._receipts if receipt.epoch > epoch)
         for channel in self.channels:
-            self.site.log.acknowledge(self.slice, channel.upstream, epoch)
+            self.context.log.acknowledge(self.slice, channel.upstream, epoch)
 
     def release(self) -> None:
         if self._writer is not None:

@@ -4,91 +4,74 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from understudy.control.schemes.overload import throttle
-from understudy.log.disk import Disk
 from understudy.log.interface import Log
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
 from understudy.model.run import Rhythm
 from understudy.model.topology import Topology
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from understudy.stream.edge import Edge
 
 
 class Goal:
-    """The number of epochs to process, unknown (None) until someone sets it."""
+    """The number of epochs to process, unknown (None) until the manager has said it."""
 
     def __init__(self, epochs: int | None = None) -> None:
-        self._epochs = epochs
-        self._changed = threading.Condition()
-
-    def set(self, epochs: int) -> None:
-        with self._changed:
-            self._epochs = epochs
-            self._changed.notify_all()
-
-    @property
-    def epochs(self) -> int | None:
-        return self._epochs
+        self.epochs = epochs
 
     def reached(self, epoch: int) -> bool:
-        return self._epochs is not None and epoch >= self._epochs
+        return self.epochs is not None and epoch >= self.epochs
 
 
-class Crowd:
-    """How far the primaries of a node are behind, for those who only stand by. Used by many threads."""
+class NodeLoad:
+    """How far the primaries of a node are behind, for the secondaries beside them. Used by many threads."""
 
-    def __init__(self, *, on: bool = True) -> None:
-        self._on = on
+    def __init__(self, *, counts: bool = True) -> None:
+        self._counts = counts
         self._behind: dict[SliceId, int] = {}
-        self._throttled = False
+        self._crowded = False
         self._lock = threading.Lock()
 
     def see(self, primary: SliceId, behind: int) -> None:
         with self._lock:
             self._behind[primary] = behind
-            self._throttled = self._on and throttle(self._throttled, self._behind.values())
+            self._crowded = self._counts and throttle(self._crowded, self._behind.values())
 
     def leave(self, primary: SliceId) -> None:
         with self._lock:
             self._behind.pop(primary, None)
-            self._throttled = self._on and throttle(self._throttled, self._behind.values())
+            self._crowded = self._counts and throttle(self._crowded, self._behind.values())
 
     @property
     def crowded(self) -> bool:
-        return self._throttled
+        return self._crowded
 
 
 @dataclass(frozen=True)
-class Site:
-    """`home` is durable and shared by all nodes, `local` is fast and this node's own. `rhythm` is told by `clock`."""
+class NodeContext:
+    """`home` is durable and shared by all nodes, `local` is this node's own directory.
+
+    `clock` is monotonic and tells the `rhythm`; `wall` is the time of day, for what is written down. `edge` is whatever
+    does the work: Spark and files on a node, values in memory in the simulated cluster.
+    """
 
     home: Path
     local: Path
     run: str
-    spark: SparkSession
     log: Log
-    disk: Disk
+    edge: Edge
     topology: Topology
     layout: Layout
-    schemas: Mapping[str, pa.Schema]
     rhythm: Rhythm
     backlog: int
     clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
     goal: Goal = field(default_factory=Goal)
-    crowd: Crowd = field(default_factory=Crowd)
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.home / "checkpoints"
+    load: NodeLoad = field(default_factory=NodeLoad)
 
     def released(self, slice_id: SliceId) -> int:
         """The newest epoch of a slice that all its readers have acknowledged, -1 if there is none."""

@@ -1,0 +1,90 @@
+"""Where checkpoints are shipped to and restored from. A new store is one file in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+Watermarks = tuple[int | None, ...]
+"""The watermark of every input in milliseconds, by place in the plan, None where there were no rows yet; empty for an
+operator with fewer than two. Spark's own checkpoint holds the smallest only."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a checkpoint: its name inside, where it is stored, and what it must look like."""
+
+    name: str
+    stored: str
+    size: int
+    crc: int
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The record that makes a shipped checkpoint complete: every file it needs.
+
+    `watermarks` is None in markers of versions that did not keep them.
+    """
+
+    epoch: int
+    generation: int
+    files: tuple[Entry, ...]
+    watermarks: Watermarks | None = None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A local checkpoint as of its newest committed batch; later batches may be in the making beside it."""
+
+    directory: Path
+    batch: int
+    epoch: int
+    watermarks: Watermarks = ()
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """Bytes that were copied, and bytes a restore would read."""
+
+    copied: int
+    whole: int
+
+
+@dataclass
+class Shipped:
+    """What store and local checkpoint have in common, by name: the time and size of the local file, and the entry."""
+
+    seen: dict[str, tuple[int, int, Entry]] = field(default_factory=dict)
+
+
+class CheckpointStore(Protocol):
+    """The shipped checkpoints of one slice. Several replicas of the slice may use it at once, from several nodes."""
+
+    def ship(self, checkpoint: Checkpoint | None, epoch: int, generation: int, shipped: Shipped) -> Shipment:
+        """Copies what is new in a checkpoint, then writes its marker. A slice without state has no checkpoint."""
+        ...
+
+    def newest(self) -> int:
+        """The newest epoch whose state was shipped, -1 if none."""
+        ...
+
+    def acknowledged(self, released: int) -> int:
+        """The epoch up to which this slice never needs its input again, if all readers acknowledged `released`."""
+        ...
+
+    def restore(
+        self, local: Path, before: int | None, on_held: Callable[[Marker], None] = ...
+    ) -> tuple[Marker | None, Shipped]:
+        """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory."""
+        ...
+
+    def pull(self, local: Path, held: Shipped, above: int) -> tuple[Marker, int] | None:
+        """Brings what is new in the newest checkpoint after an epoch to a directory on which a query waits."""
+        ...
+
+    def recycle(self, released: int) -> None:
+        """Removes checkpoints nobody needs."""
+        ...

@@ -1,0 +1,40 @@
+"""Topologies whose rows are tokens."""
+
+from __future__ import annotations
+
+from tests.builders import one, two
+from tests.simulated.world import TokenSink, TokenSource
+from understudy.model.recovery import Recovery
+from understudy.model.topology import Topology
+
+
+def word_count(recovery: Recovery | None = None, *, live: bool = False, deterministic: bool = True) -> Topology:
+    """lines -> words -> counts (stateful, by key) -> out: two slices of each, one of the sink."""
+    app = Topology("wordcount", epoch="100 ms")
+    lines = app.source("lines", TokenSource(recorded=live), slices=2)
+    words = app.operator(lines, name="words", slices=2, recovery=recovery)(one)
+    counted = app.operator(words, name="counts", key="word", slices=2, recovery=recovery, deterministic=deterministic)(
+        one
+    )
+    app.sink("out", counted, TokenSink())
+    return app
+
+
+def chain(recovery: Recovery | None = None) -> Topology:
+    """lines -> counts (stateful) -> out: one slice of each, the smallest that has everything."""
+    app = Topology("chain", epoch="1 second")
+    lines = app.source("lines", TokenSource())
+    counted = app.operator(lines, name="counts", key="word", recovery=recovery)(one)
+    app.sink("out", counted, TokenSink())
+    return app
+
+
+def join(recovery: Recovery | None = None) -> Topology:
+    """Two sources that meet in a stateful join, then a second stateful operator."""
+    app = Topology("join", epoch="1 second")
+    left = app.source("left", TokenSource("left"))
+    right = app.source("right", TokenSource("right", recorded=True))
+    met = app.operator(left, right, name="met", key="word", slices=2, recovery=recovery)(two)
+    counted = app.operator(met, name="counts", key="word", recovery=recovery)(one)
+    app.sink("out", counted, TokenSink())
+    return app

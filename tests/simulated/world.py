@@ -1,0 +1,93 @@
+"""What all simulated nodes share, and what no failure of theirs touches: the log, the checkpoints, the outside."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from tests.simulated.checkpoints import SimStore
+from tests.simulated.log import SimLog
+from tests.simulated.tokens import source_token
+from understudy.model.layout import Kind, Layout
+from understudy.model.names import SliceId
+from understudy.sinks.interface import Sink, SinkWriter, Written
+from understudy.sources.interface import Source, SourceReader
+
+
+@dataclass
+class World:
+    layout: Layout
+    rng: random.Random
+    log: SimLog
+    stores: dict[SliceId, SimStore] = field(default_factory=dict)
+    written: dict[str, dict[int, int]] = field(default_factory=dict)
+    """What every sink has written to the outside, by epoch."""
+    rewritten: list[tuple[str, int]] = field(default_factory=list)
+    """Epochs that were offered to the outside with another content than before."""
+
+    def __post_init__(self) -> None:
+        for slice_id in self.layout.of_kind(Kind.OPERATOR):
+            self.stores[slice_id] = SimStore(slice_id, self.layout[slice_id.operator].stateful)
+
+    def chance(self) -> int:
+        return self.rng.randrange(1, 1 << 30)
+
+    def fill_disk(self, full: Callable[[], bool]) -> None:
+        self.log.full = full
+        for store in self.stores.values():
+            store.full = full
+
+
+class TokenSource(Source):
+    """Rows are the token of their epoch. `recorded` makes it a live source, whose cuts must be written down."""
+
+    schema = pa.schema({"word": pa.string(), "n": pa.int64()})
+
+    def __init__(self, name: str = "lines", *, recorded: bool = False) -> None:
+        self.name, self.recorded = name, recorded
+        self.cuts = 0
+
+    def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:
+        return TokenReader(self, SliceId(self.name, slice_index))
+
+
+@dataclass
+class TokenReader(SourceReader):
+    source: TokenSource
+    slice_id: SliceId
+
+    def cut(self, epoch: int, start: object) -> int:
+        self.source.cuts += 1
+        return self.source.cuts if self.source.recorded else epoch
+
+    def read(self, epoch: int, start: object, end: object) -> int:
+        return source_token(self.slice_id, epoch)
+
+
+@dataclass
+class TokenSink(Sink):
+    """Writes an epoch once, as every sink must; offered again, it must be the same."""
+
+    world: World | None = None
+
+    def open(self, name: str, home: object, run: str) -> SinkWriter:
+        assert self.world is not None
+        return TokenWriter(self.world, name)
+
+
+@dataclass
+class TokenWriter(SinkWriter):
+    world: World
+    name: str
+
+    def write(self, epoch: int, rows: int) -> Written:
+        written = self.world.written.setdefault(self.name, {})
+        if epoch in written:
+            if written[epoch] != rows:
+                self.world.rewritten.append((self.name, epoch))
+            return Written.THERE
+        written[epoch] = rows
+        return Written.ONCE
