@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from understudy.checkpoints.spark_files import Checkpoint, committed
+from understudy.checkpoints.interface import Checkpoint
+from understudy.checkpoints.spark_files import committed
 
 
 class FakeQuery:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from tests.apps import clocks, kinds
 
-from understudy.checkpoints.file_store import Shipped, Store
-from understudy.checkpoints.spark_files import Checkpoint, Marker, committed, forget_last_commit
+from understudy.checkpoints.file_store import Store
+from understudy.checkpoints.interface import Checkpoint, Marker, Shipped
+from understudy.checkpoints.spark_files import committed, forget_last_commit
 from understudy.errors import Unavailable
 from understudy.log import bag
 from understudy.log.disk import Disk
@@ -24,7 +25,7 @@ from understudy.model.names import SliceId
 from understudy.model.schema import parse
 from understudy.model.topology import Operator, Topology
 from understudy.sources import Generator
-from understudy.stream.gated_query import GatedQuery
+from understudy.stream.gated_query import GatedQuery, QueryPlan
 
 pytestmark = pytest.mark.spark
 
@@ -57,8 +58,8 @@ class Half:
     """One of two queries that read the same epochs; what each batch gave is kept."""
 
     def __init__(self, spark: SparkSession, name: str, folder: Path, operator: Operator) -> None:
-        self.operator = operator
-        self.query = GatedQuery(spark, name, folder / name, self._batch, self._ended)
+        plan = QueryPlan((operator,), (SCHEMA,) * len(operator.inputs))
+        self.query = GatedQuery(spark, plan, name, folder / name, self._batch, self._ended)
         self.directory = self.query.directory
         self.batches: dict[int, list[dict[str, Any]]] = {}
         self._arrived = threading.Condition()
@@ -66,11 +67,11 @@ class Half:
 
     def start(self, restored: Marker | None = None) -> None:
         start = 0 if restored is None else restored.epoch + 1
-        self.query.start([self.operator], [SCHEMA] * len(self.operator.inputs), start, restored)
+        self.query.start(start, restored)
 
-    def _batch(self, epoch: int, frame: DataFrame) -> None:
+    def _batch(self, epoch: int, rows: pa.Table) -> None:
         with self._arrived:
-            self.batches[epoch] = sorted(frame.toArrow().to_pylist(), key=str)
+            self.batches[epoch] = sorted(rows.to_pylist(), key=str)
             self._arrived.notify_all()
 
     def _ended(self, error: BaseException | None) -> None:

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.builders import COUNTS, Crash, crash_at, everything_in
 from tests.checkpoints import FakeQuery
-from understudy.checkpoints.file_store import Shipped, Store
-from understudy.checkpoints.spark_files import Marker
+from understudy.checkpoints.file_store import Store
+from understudy.checkpoints.interface import Marker, Shipped
 from understudy.log.disk import Disk
 
 

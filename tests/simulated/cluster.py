@@ -70,7 +70,7 @@ class Cluster:
         self.world = World(self.layout, self.rng, SimLog(self.scheduler))
         for sink in self.topology.sinks:
             assert isinstance(sink.sink, TokenSink)
-            sink.sink.world = self.world
+            sink.sink.write_to(self.world)
         self.store = SqliteStore(Path(":memory:"))
         usual: dict[str, Any] = {"heartbeat_s": BEAT_S, "misses": 5}
         run = RunSpec(id="r", app="app.py", nodes=nodes, **(usual | spec))
@@ -214,7 +214,7 @@ class Cluster:
             if done():
                 return
             self.step()
-        raise AssertionError(f"did not happen within {seconds} s; {self.manager.state()}")
+        raise AssertionError(f"did not happen within {seconds} s\n{self.story()}")
 
     def until_quiet(self, ticks: int = 5, seconds: float = 120.0) -> None:
         """Until nothing is left to do, so many ticks in a row: a damaged bag is found when its reader comes to it."""
@@ -223,7 +223,13 @@ class Cluster:
             idle = 0 if self.step() else idle + 1
             if idle == ticks:
                 return
-        raise AssertionError(f"something was left to do for {seconds} s; {self.manager.state()}")
+        raise AssertionError(f"something was left to do for {seconds} s\n{self.story()}")
+
+    def story(self, newest: int = 25) -> str:
+        """What happened lately, and how the slices stand."""
+        events = [f"{event.at:9.2f} {event.text}" for event in self.store.newest_events(newest)]
+        slices = [f"{one.slice} {one.state} at {one.epoch}: {one.reason or ''}" for one in self.manager.state().slices]
+        return "\n".join([*events, *slices, str(self.last)])
 
     # -- what must hold
 

@@ -103,7 +103,7 @@ class SimEdge:
             self._scheduler,
             self._jvm,
             self.disk,
-            self.pace,
+            lambda: self.pace,
             slice_id,
             vertex.stateful,
             name,

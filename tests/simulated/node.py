@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.simulated.edge import SimEdge
-from tests.simulated.query import Pace
+from tests.simulated.query import Pace, slower
 from tests.simulated.scheduler import Actor, Process
 from understudy.model.messages import Analysis, Begin, Checked, Hello, Shutdown, Welcome
 from understudy.model.names import SliceId
@@ -148,9 +148,9 @@ class Node:
     def _beat(self) -> float:
         if self._send is None and self.reachable and self.agent.is_fit():
             self.connect()
+        if self._send is None:
             return RETRY_S
-        if self._send is not None:
-            self._say(self.agent.beat())
+        self._say(self.agent.beat())
         return self._cluster.manager.run.heartbeat_s
 
     def _measure(self) -> float:
@@ -177,6 +177,10 @@ class Node:
         for process in (self.python, self.jvm):
             if process.frozen:
                 self._cluster.scheduler.thaw(process)
+
+    def slow_down(self, factor: float) -> None:
+        """Its operators take so many times as long from now on; its heartbeats are not affected."""
+        self.host.edge.pace = slower(self.host.edge.pace, factor)
 
     @property
     def frozen(self) -> bool:

@@ -31,7 +31,7 @@ class SimQuery:
         scheduler: Scheduler,
         jvm: Process,
         disk: LocalDisk,
-        pace: Pace,
+        pace: Callable[[], Pace],
         slice_id: SliceId,
         stateful: bool,
         name: str,
@@ -61,7 +61,7 @@ class SimQuery:
         self._current = first - 1
         if restored is not None and self._stateful:
             self._state = self._disk.states[self.directory]
-        self._scheduler.after(self._pace.start_s, self._arrive, self._jvm)
+        self._scheduler.after(self._pace().start_s, self._arrive, self._jvm)
 
     def _arrive(self) -> None:
         if self._again is None:
@@ -84,7 +84,7 @@ class SimQuery:
             # The agent left some out: what it announced next comes next.
             epoch = min(later)
         self._runs = True
-        self._scheduler.after(self._pace.batch(self._slice, epoch), lambda: self._run(epoch), self._jvm)
+        self._scheduler.after(self._pace().batch(self._slice, epoch), lambda: self._run(epoch), self._jvm)
 
     def _run(self, epoch: int) -> None:
         if self.stopped:
@@ -102,7 +102,7 @@ class SimQuery:
             self._ended(error)
             return
         state = State(epoch, token, before)
-        self._scheduler.after(self._pace.commit_s, lambda: self._commit(epoch, state), self._jvm)
+        self._scheduler.after(self._pace().commit_s, lambda: self._commit(epoch, state), self._jvm)
 
     def _commit(self, epoch: int, state: State) -> None:
         if self.stopped:

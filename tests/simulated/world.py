@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -41,6 +43,10 @@ class World:
             store.full = full
 
 
+_CUTS = itertools.count()
+"""No two cuts are the same, so an epoch that is cut again shows."""
+
+
 class TokenSource(Source):
     """Rows are the token of their epoch. `recorded` makes it a live source, whose cuts must be written down."""
 
@@ -48,7 +54,6 @@ class TokenSource(Source):
 
     def __init__(self, name: str = "lines", *, recorded: bool = False) -> None:
         self.name, self.recorded = name, recorded
-        self.cuts = 0
 
     def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:
         return TokenReader(self, SliceId(self.name, slice_index))
@@ -60,22 +65,24 @@ class TokenReader(SourceReader):
     slice_id: SliceId
 
     def cut(self, epoch: int, start: object) -> int:
-        self.source.cuts += 1
-        return self.source.cuts if self.source.recorded else epoch
+        return next(_CUTS) if self.source.recorded else epoch
 
     def read(self, epoch: int, start: object, end: object) -> int:
         return source_token(self.slice_id, epoch)
 
 
-@dataclass
+_OUTSIDE: WeakKeyDictionary[TokenSink, World] = WeakKeyDictionary()
+"""Where sinks write to; not in the sink itself, whose fields are parameters of the application."""
+
+
 class TokenSink(Sink):
     """Writes an epoch once, as every sink must; offered again, it must be the same."""
 
-    world: World | None = None
+    def write_to(self, world: World) -> None:
+        _OUTSIDE[self] = world
 
     def open(self, name: str, home: object, run: str) -> SinkWriter:
-        assert self.world is not None
-        return TokenWriter(self.world, name)
+        return TokenWriter(_OUTSIDE[self], name)
 
 
 @dataclass

@@ -11,9 +11,10 @@ import pytest
 from understudy.errors import InvalidInput, Unavailable
 from understudy.model.messages import Failure, Goodbye, Refused, Shutdown, Welcome
 from understudy.model.run import RunSpec
-from understudy.runtime import agent as module
-from understudy.runtime.agent import JVM_ENDED, Agent
+from understudy.runtime import spark_host as module
+from understudy.runtime.agent import Agent
 from understudy.runtime.home import Home
+from understudy.runtime.spark_host import JVM_ENDED, SparkHost
 from understudy.stream import frames, session
 
 
@@ -29,7 +30,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Agent:
     monkeypatch.setattr(module, "jvm_process", lambda: None)
     monkeypatch.setattr(module, "watch_end", lambda *_: None)
     monkeypatch.setenv("PYTHONPATH", "")
-    return Agent("node-1", "local[1]", lambda _: None)
+    return Agent("node-1", SparkHost("node-1", "local[1]"), lambda _: None)
 
 
 def welcome(home: Path) -> Welcome:
@@ -84,15 +85,15 @@ def test_the_pulse_of_the_jvm_is_in_every_heartbeat(made: Agent, tmp_path: Path)
     assert (made.beat().jvm_silent_s, made.is_fit()) == (2.5, False)
 
 
-def test_the_end_of_the_jvm_is_the_end_of_the_node_and_its_last_word(
-    made: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_end_of_the_jvm_is_the_end_of_the_node_and_its_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[Any] = []
-    monkeypatch.setattr(made, "_send", said.append)
+    host = SparkHost("node-1", "local[1]")
+    made = Agent("node-1", host, said.append)
+    host.say_goodbye = made.say_goodbye
     monkeypatch.setattr("os._exit", said.append)
-    made._jvm_ended(-9)
+    host._jvm_ended(-9)
     assert said == [Goodbye(why="its JVM was killed by SIGKILL"), JVM_ENDED]
     said.clear()
-    made._ending = True
-    made._jvm_ended(0)
+    host.close()
+    host._jvm_ended(0)
     assert said == [], "it ends because the node does"

@@ -76,14 +76,14 @@ def begins(cluster: Cluster, name: str) -> Begin:
     """What a node that joins now is told."""
     node = cluster.start_node(name)
     told: list[Begin] = []
-    obey = node._obey
+    obey = node.agent.obey
 
     def listen(message: Any) -> None:
         if isinstance(message, Begin):
             told.append(message)
         obey(message)
 
-    node._obey = listen  # type: ignore[method-assign]
+    node.agent.obey = listen  # type: ignore[method-assign]
     cluster.until(lambda: bool(told))
     return told[0]
 

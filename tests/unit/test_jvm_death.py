@@ -31,8 +31,9 @@ from understudy.model.view import NodeState, SliceState
 from understudy.reporting.health import judge
 from understudy.runtime.link import Link
 from understudy.runtime.processes import signal_jvm
+from understudy.stream.failures import QueryEnded
 from understudy.stream.jvm_pulse import Pulse, how_it_ended, watch_end
-from understudy.stream.query import QueryEnded, QueryReplica
+from understudy.stream.query import QueryReplica
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
 
@@ -120,7 +121,7 @@ def test_it_is_not_shown_as_healthy(jvm_silent_s: float, stalled_s: float, expec
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
-    made = Cluster(tmp_path)
+    made = Cluster(tmp_path, misses=30)
     made.until(lambda: made.delivered > 2)
     return made
 
@@ -138,7 +139,7 @@ def test_a_node_whose_jvm_stops_is_given_up_once_and_comes_back_when_it_thaws(cl
     cluster.freeze_jvm(victim)
     cluster.steps(10.0)
     (text,) = texts(cluster, "node_lost")
-    assert text.startswith(f"the JVM of {victim} has not moved for 0.")
+    assert text.startswith(f"the JVM of {victim} has not moved for 3.")
     before = cluster.delivered
     cluster.steps(1.0)
     assert cluster.delivered > before, "others have taken over"
@@ -222,7 +223,7 @@ def test_a_node_that_is_not_fit_does_not_call() -> None:
 def test_a_query_that_ends_without_a_word_is_a_failure() -> None:
     found: list[BaseException] = []
     made: Any = SimpleNamespace(slice=COUNTS, give_up=found.append)
-    QueryReplica._query_ended(made, None)
+    QueryReplica.on_query_ended(made, None)
     assert isinstance(found[0], QueryEnded)
 
 

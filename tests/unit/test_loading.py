@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.builders import COUNTS, a_bag, rows_of, word_count, word_count_layout
 from tests.checkpoints import FakeQuery
+from tests.sites import a_context
 
-from understudy.checkpoints.file_store import Shipped
-from understudy.log.disk import Disk
-from understudy.log.file_log import FileLog
+from understudy.checkpoints.interface import Checkpoint, Shipped
+from understudy.checkpoints.spark_files import committed, forget_last_commit
+from understudy.control.replica import actions
 from understudy.model.capabilities import ALL, ROWS
 from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Recovery, Scheme
+from understudy.stream.execution import execute
 from understudy.stream.query import QueryReplica
+from understudy.stream.spark_edge import SparkEdge
+
+NOTHING = rows_of().schema
 
 
 class StillQuery:
-    """A gated query that does what it is told at once, and notes it."""
+    """A query that does what it is told at once, and notes it."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory, self.cpu_s, self.arrived = directory, 0.0, True
+        self.name, self.directory, self.cpu_s, self.arrived = "still", directory, 0.0, True
         self.announced: list[int] = []
         self.moved: list[int] = []
         self.state_loaded = False
+        self.state_rows = 0
 
     def start(self, *_: object) -> None:
         pass
@@ -39,6 +44,12 @@ class StillQuery:
 
     def await_committed(self, epoch: int, millis: int) -> bool:
         return True
+
+    def checkpoint(self) -> Checkpoint | None:
+        return committed(self.directory)
+
+    def forget_last_commit(self) -> int | None:
+        return forget_last_commit(self.directory)
 
     def jump(self, marker: Any, *, keep_state: bool) -> bool:
         self.moved.append(marker.epoch)
@@ -51,73 +62,86 @@ class StillQuery:
         pass
 
 
-class Loading(QueryReplica):
-    """A replica of `counts[0]` whose queries are still ones."""
+@dataclass(frozen=True)
+class StillEdge(SparkEdge):
+    queries: list[StillQuery] = field(default_factory=list)
 
-    def __init__(self, tmp_path: Path, scheme: Scheme, **vertex: Any) -> None:
-        layout = word_count_layout()
-        changed = tuple(replace(v, **vertex) if v.name == "counts" else v for v in layout.vertices)
-        site: Any = SimpleNamespace(
-            layout=replace(layout, vertices=changed),
-            topology=word_count(),
-            schemas={"words": None, "counts": None},
-            checkpoints=tmp_path / "checkpoints",
-            local=tmp_path / "local",
-            disk=Disk(),
-            log=FileLog(tmp_path / "log", Disk()),
-        )
-        super().__init__(
-            site, Deploy(slice=str(COUNTS), generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
-        )
-        self.queries: list[StillQuery] = []
-
-    def _new_query(self, batch: object = None) -> Any:
-        self.queries.append(StillQuery(self.site.local / str(len(self.queries))))
+    def query(self, slice_id: Any, name: Any, directory: Path, batch: Any, ended: Any) -> Any:
+        self.queries.append(StillQuery(directory))
         return self.queries[-1]
 
 
-def shipped_to(replica: Loading, tmp_path: Path, epoch: int) -> None:
+@dataclass
+class Made:
+    """A replica of `counts[0]` whose queries are still ones."""
+
+    replica: QueryReplica
+    edge: StillEdge
+
+    def do(self, *wanted: Any) -> None:
+        for action in wanted:
+            execute(action, self.replica)
+
+
+def make(tmp_path: Path, scheme: Scheme, **vertex: Any) -> Made:
+    layout = word_count_layout()
+    changed = tuple(replace(v, **vertex) if v.name == "counts" else v for v in layout.vertices)
+    layout = replace(layout, vertices=changed)
+    schemas = {"lines": NOTHING, "words": NOTHING, "counts": NOTHING}
+    context = a_context(tmp_path, word_count(), layout=layout, schemas=schemas)
+    spark: Any = None
+    known: Any = context.edge
+    edge = StillEdge(spark, tmp_path / "checkpoints", known.disk, context.log, context.topology, layout, schemas)
+    ask = Deploy(slice=str(COUNTS), generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
+    return Made(QueryReplica(replace(context, edge=edge), ask), edge)
+
+
+def shipped_to(made: Made, tmp_path: Path, epoch: int) -> None:
     """The primary has shipped an epoch, whose input is still there."""
     primary = FakeQuery(tmp_path / f"primary-{epoch}")
     primary.run(epoch + 1)
-    replica.store.ship(primary.committed(), epoch, 1, Shipped())
+    made.replica.store.ship(primary.committed(), epoch, 1, Shipped())
+    context = made.replica.context
     for upstream in (SliceId("words", 0), SliceId("words", 1)):
-        splits = replica.site.layout.splits("words")
-        replica.site.log.publish(a_bag(epoch, None, upstream, *splits), durable=False)
+        context.log.publish(a_bag(epoch, None, upstream, *context.layout.splits("words")), durable=False)
 
 
-def test_a_standby_loads_its_state_by_running_the_last_batch_again(tmp_path: Path) -> None:
-    standby = Loading(tmp_path, Scheme.PASSIVE_STANDBY_HOT)
-    shipped_to(standby, tmp_path, 3)
-    standby._start_query(load=True)
-    assert standby.queries[0].announced == [3]
-    assert not (standby.queries[0].directory / "commits" / "3").exists()
+def test_a_secondary_loads_its_state_by_running_the_last_batch_again(tmp_path: Path) -> None:
+    made = make(tmp_path, Scheme.PASSIVE_STANDBY_HOT)
+    shipped_to(made, tmp_path, 3)
+    made.do(actions.PrepareQuery(load=True), actions.SwapQuery())
+    (query,) = made.edge.queries
+    assert query.announced == [3]
+    assert not (query.directory / "commits" / "3").exists()
+    assert made.replica.queries.loaded
+    assert made.replica.position.next == 4
 
 
 def test_but_not_where_it_would_come_to_another_state(tmp_path: Path) -> None:
-    standby = Loading(tmp_path, Scheme.PASSIVE_STANDBY_COLD, deterministic=False)
-    shipped_to(standby, tmp_path, 3)
-    standby._start_query(load=True)
-    shipped_to(standby, tmp_path, 4)
-    standby._follow()
-    (query,) = standby.queries
+    made = make(tmp_path, Scheme.PASSIVE_STANDBY_COLD, deterministic=False)
+    shipped_to(made, tmp_path, 3)
+    made.do(actions.PrepareQuery(load=True), actions.SwapQuery())
+    shipped_to(made, tmp_path, 4)
+    made.do(actions.Follow())
+    (query,) = made.edge.queries
     assert (query.announced, query.moved) == ([], [4]), "it waits on what was shipped, and follows"
     assert (query.directory / "commits" / "3").exists()
 
 
 @pytest.mark.parametrize("guarantee", Guarantee)
 def test_an_active_secondary_that_is_promoted_fences_its_predecessor(guarantee: Guarantee, tmp_path: Path) -> None:
-    secondary = Loading(tmp_path, Scheme.ACTIVE_REPLICATION, recovery=Recovery(guarantee=guarantee))
-    secondary.update(capabilities=ALL)
-    secondary._act(Deploy(slice=str(COUNTS), generation=2))
-    assert secondary.site.log.fenced(COUNTS) == (0 if guarantee is Guarantee.PRECISE else 2)
+    made = make(tmp_path, Scheme.ACTIVE_REPLICATION, recovery=Recovery(guarantee=guarantee))
+    made.replica.live.update(capabilities=ALL)
+    made.replica.adjust(Deploy(slice=str(COUNTS), generation=2))
+    made.replica.step()
+    assert made.replica.context.log.fenced(COUNTS) == (0 if guarantee is Guarantee.PRECISE else 2)
 
 
 @pytest.mark.parametrize(("deterministic", "diverged"), [(True, None), (False, 3)])
 def test_the_replay_of_a_state_of_chance_counts_as_another_result_even_if_the_bag_does_not_show_it(
     deterministic: bool, diverged: int | None, tmp_path: Path
 ) -> None:
-    replica = Loading(tmp_path, Scheme.PASSIVE_REPLICATION, deterministic=deterministic)
+    replica = make(tmp_path, Scheme.PASSIVE_REPLICATION, deterministic=deterministic).replica
     for _ in range(2):
         replica.publish(a_bag(3, None, COUNTS), durable=True)
     assert replica.status().diverged == diverged
@@ -125,9 +149,8 @@ def test_the_replay_of_a_state_of_chance_counts_as_another_result_even_if_the_ba
 
 def test_where_nothing_is_replayed_a_damaged_bag_becomes_a_gap(tmp_path: Path) -> None:
     """Its reader would otherwise wait for ever: no state from before the bag is replayed, so nobody makes it again."""
-    replica = Loading(tmp_path, Scheme.PASSIVE_REPLICATION, recovery=Recovery(guarantee=Guarantee.GAP))
-    schemas: Any = replica.site.schemas
-    schemas["counts"] = rows_of().schema
+    made = make(tmp_path, Scheme.PASSIVE_REPLICATION, recovery=Recovery(guarantee=Guarantee.GAP))
+    replica = made.replica
     for epoch in range(6):
         replica.publish(a_bag(epoch, None, COUNTS), durable=True)
     for epoch in (3, 5):
@@ -135,8 +158,8 @@ def test_where_nothing_is_replayed_a_damaged_bag_becomes_a_gap(tmp_path: Path) -
         (tmp_path / "log" / "counts" / "0" / f"{epoch:010d}.bag").write_bytes(b"torn")
     replica.deploy = Deploy(slice=str(COUNTS), generation=2, rewind=3, rewind_to=3)
     replica.set_aside()
-    replica._leave_gap()
-    remade = replica.site.log.fetch(COUNTS, 3)
+    made.do(actions.LeaveGap())
+    remade = replica.context.log.fetch(COUNTS, 3)
     assert remade is not None
     assert remade.header.lost == (str(COUNTS),)
     assert replica.status().gaps == ((3, 3),)

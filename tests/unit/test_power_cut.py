@@ -10,7 +10,7 @@ import copy
 import json
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,10 +21,14 @@ import pytest
 from tests.builders import one
 from tests.checkpoints import FakeQuery
 from tests.power import Fate, Image, Platter, PowerCut, PowerDisk, forgotten, powered, random_fate, torn, write
-from tests.sites import a_site, deployed
+from tests.sites import a_context, deployed
 
 from understudy.checkpoints.file_store import Store
+from understudy.checkpoints.interface import Shipped
+from understudy.checkpoints.spark_files import committed
 from understudy.control.application.fusion import lay_out
+from understudy.control.replica.ends import Write
+from understudy.control.replica.shipping import Stage, after
 from understudy.log import bag
 from understudy.log.bag import DamagedBag
 from understudy.log.disk import TEMPORARY
@@ -35,7 +39,8 @@ from understudy.sinks import JsonLines
 from understudy.sinks.directory import DirectoryWriter, Owner
 from understudy.sinks.jsonlines import encode
 from understudy.sources.interface import Source, SourceReader
-from understudy.stream.shipper import Shipper
+from understudy.stream.context import NodeContext
+from understudy.stream.shipper import Shipment, Shipper
 from understudy.stream.sink import SinkReplica
 from understudy.stream.source import SourceReplica
 
@@ -95,8 +100,8 @@ class Machine:
         sums = app.operator(live, name="sums", key="n")(one)
         app.sink("out", sums, JsonLines("out"))
         layout = lay_out(app, {"sums": True})
-        schemas = {"live": SCHEMA, "sums": SUM}
-        self.site = a_site(home, app, disk, EPOCHS, layout=layout, schemas=schemas)
+        self.schemas = {"live": SCHEMA, "sums": SUM}
+        self.site = a_context(home, app, disk, EPOCHS, layout=layout, schemas=self.schemas)
         self.sources = {slice_id: self._source(slice_id) for slice_id in LIVE}
         self.local = home.with_name(f"{home.name}-local")
         # It is the node's own: gone with the power.
@@ -107,15 +112,13 @@ class Machine:
 
     # -- coming up
 
-    def _source(self, slice_id: SliceId, rewind: int | None = None) -> tuple[SourceReplica, SourceReader, list[int]]:
+    def _source(self, slice_id: SliceId, rewind: int | None = None) -> SourceReplica:
         source = SourceReplica(self.site, deployed(slice_id, rewind=rewind))
-        source.source = next(s.source for s in self.site.topology.sources)
-        source.splits = self.site.layout.splits("live")
-        source.set_aside()
-        return source, source.source.open(slice_id.index, 2, 1.0), [source._first()]
+        source.step()
+        return source
 
     def _restore(self) -> None:
-        self.store = Store(self.site.checkpoints, SUMS, self.disk)
+        self.store = Store(self.home / "checkpoints", SUMS, self.disk)
         marker, self.shipped = self.store.restore(self.local, None)
         self.done = -1 if marker is None else marker.epoch
         assert self.done >= self.world.promised, "a checkpoint that was promised is gone"
@@ -129,8 +132,6 @@ class Machine:
 
     def _open_sink(self) -> None:
         self.sink = SinkReplica(self.site, deployed(OUT))
-        self.sink.channels, self.sink.schema = self.site.layout.channels(OUT), SUM
-        self.sink._receipts = []
         path = self.home / "out" / "out"
         self.writer = DirectoryWriter(path, Owner("run-1", "out"), "jsonl", encode, self.disk)
         for epoch, receipt in self.world.receipts.items():
@@ -150,10 +151,7 @@ class Machine:
             assert (self.done, self.delivered) != before or self.done < EPOCHS - 1, "nothing moves any more"
 
     def _publish(self, slice_id: SliceId) -> None:
-        source, reader, following = self.sources[slice_id]
-        if following[0] < EPOCHS:
-            source._publish(reader, following[0])
-            following[0] += 1
+        self.sources[slice_id].step()
 
     def _operate(self) -> None:
         epoch = self.done + 1
@@ -161,8 +159,8 @@ class Machine:
             return
         if epoch == self.take_over:
             # Another process: it knows nothing of what this one has published and not yet synced.
-            self.site = a_site(
-                self.home, self.site.topology, self.disk, EPOCHS, layout=self.site.layout, schemas=self.site.schemas
+            self.site = a_context(
+                self.home, self.site.topology, self.disk, EPOCHS, layout=self.site.layout, schemas=self.schemas
             )
         rows = self._input(epoch)
         if rows is None:
@@ -191,35 +189,50 @@ class Machine:
         return rows
 
     def _ship(self, epoch: int) -> None:
-        replica: Any = SimpleNamespace(
-            slice=SUMS,
-            store=self.store,
-            shipped=self.shipped,
-            deploy=deployed(SUMS, self.world.lives, ship_every=SHIP_EVERY),
-            channels=self.site.layout.channels(SUMS),
-            vertex=SimpleNamespace(stateful=True),
-            fenced=False,
-            query=SimpleNamespace(await_committed=lambda *_: True, directory=self.local, watermarks=lambda _: ()),
-            site=self.site,
-            status=lambda: SimpleNamespace(bytes_shipped=0),
-            update=lambda **_: None,
-        )
-        shipper = Shipper(replica)
-        shipper._ship(epoch)
-        self.world.promised = epoch
-        shipper._trim()
+        shipped = ship(shipping_replica(self.site, self.store, self.local, self.shipped, self.world.lives), epoch)
+        for stage in shipped:
+            if stage is Stage.SHIP:
+                self.world.promised = epoch
 
     def _deliver(self) -> None:
         """The manager stores a receipt, durably, as soon as the sink sends it."""
         epoch = self.delivered
         if epoch > self.done or self.site.log.fetch(SUMS, epoch) is None:
             return
-        found = self.sink._read(epoch)
-        assert found is not None
-        self.sink._write(self.writer, epoch, *found)
+        self.sink._deliver(self.writer, Write(epoch))
         self.world.receipts[epoch] = self.sink.receipts()[-1]
         self.sink.stored(epoch)
         self.delivered += 1
+
+
+def shipping_replica(site: NodeContext, store: Store, local: Path, shipped: Shipped, generation: int) -> Any:
+    """As much of a replica as shipping needs, with a query that has committed everything."""
+    query = SimpleNamespace(
+        await_committed=lambda *_: True,
+        directory=local,
+        watermarks=lambda _: (),
+        checkpoint=lambda: committed(local),
+    )
+    return SimpleNamespace(
+        slice=SUMS,
+        store=store,
+        context=site,
+        deploy=deployed(SUMS, generation, ship_every=SHIP_EVERY),
+        vertex=SimpleNamespace(stateful=True),
+        queries=SimpleNamespace(current=query, shipped=shipped),
+        outbox=SimpleNamespace(fenced=False),
+        inputs=SimpleNamespace(upstream=LIVE),
+        live=SimpleNamespace(add=lambda **_: None, update=lambda **_: None),
+    )
+
+
+def ship(replica: Any, epoch: int) -> Iterator[Stage]:
+    """Every stage of a shipment, one after the other; raises what goes wrong."""
+    shipper, shipment = Shipper(replica), Shipment(replica, epoch)
+    while (stage := shipment.stage) is not None:
+        assert shipper._pass(shipment, stage)
+        yield stage
+        shipment.stage = after(stage, shipment)
 
 
 def check_output(world: World, home: Path) -> None:

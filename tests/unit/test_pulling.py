@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from tests.builders import everything_in
 from tests.unit.test_shipping import Slice
 
 from understudy.checkpoints.spark_files import RECENT, committed, forget_last_commit, last_batch
-from understudy.model.capabilities import ROWS
-from understudy.model.recovery import Recovery, Scheme
-from understudy.stream.following import Following
 
 
 @pytest.fixture
@@ -142,23 +137,3 @@ def test_a_query_without_its_last_commit_runs_that_batch_again(tmp_path: Path, s
     assert here.epoch == 2
     assert (standby.directory / "offsets" / "3").exists()
     assert forget_last_commit(tmp_path / "nothing") is None
-
-
-def test_nothing_is_pulled_before_the_query_has_come_to_its_gate(tmp_path: Path) -> None:
-    """Spark still reads the directory then; it would not start on one that has state and no batch."""
-    pulled: list[Path] = []
-    query = SimpleNamespace(arrived=False, directory=tmp_path)
-    replica: Any = SimpleNamespace(
-        query=query,
-        _next=0,
-        vertex=SimpleNamespace(recovery=Recovery()),
-        store=SimpleNamespace(pull=lambda directory, *_: pulled.append(directory)),
-        shipped=None,
-        on=ROWS[Scheme.PASSIVE_STANDBY_COLD],
-        _outbox=SimpleNamespace(trim=lambda: None),
-    )
-    Following._follow(replica)
-    assert pulled == []
-    query.arrived = True
-    Following._follow(replica)
-    assert pulled == [tmp_path]

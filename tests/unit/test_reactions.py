@@ -312,7 +312,7 @@ def test_a_pause_goes_by_nearly_unnoticed(tmp_path: Path, restarts: bool) -> Non
     cluster.until(cluster.settled)
     cluster.until(lambda: "rolled_back" in kinds(cluster, slice_id))
     assert "promoted" not in kinds(cluster, slice_id)
-    assert cluster.nodes[name].replicas[slice_id].status.read_back >= 5, "by state, not by events"
+    assert cluster.nodes[name].replicas[slice_id].status().read_back >= 5, "by state, not by events"
     report = finish(cluster)
     assert report.verdict == "exact"
     assert report.reactions.rolled_back >= 1
@@ -394,7 +394,7 @@ def test_a_full_node_throttles_its_secondaries_and_lets_them_go_on(tmp_path: Pat
     cluster = Cluster(tmp_path, nodes=3, scheme=HOT)
     cluster.until(lambda: cluster.delivered > 2 and cluster.settled())
     for one in cluster.nodes.values():
-        one.pace = 2
+        one.slow_down(10.0)
     cluster.until(lambda: any(slice_.throttled for slice_ in cluster.manager.state().slices))
     events = [event for event in cluster.store.events() if event.kind == "throttled"]
     assert "is protected less" in events[0].text
@@ -406,7 +406,7 @@ def test_a_full_node_throttles_its_secondaries_and_lets_them_go_on(tmp_path: Pat
     cluster.restart_manager()
     assert next(a for a in cluster.store.assignments() if str(a.slice) == throttled).throttle.on
     for one in cluster.nodes.values():
-        one.pace, one.burst = 1, 3
+        one.slow_down(0.1)
     cluster.until(lambda: not any(slice_.throttled for slice_ in cluster.manager.state().slices), seconds=600)
     cluster.until(cluster.settled)
     assert finish(cluster).verdict == "exact"

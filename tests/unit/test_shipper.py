@@ -146,9 +146,9 @@ def test_the_manager_notes_once_that_shipping_fails_and_that_it_works_again(tmp_
     cluster = Cluster(tmp_path)
     cluster.until(lambda: cluster.delivered > 2)
     hosted = next(node.replicas[COUNTS] for node in cluster.nodes.values() if COUNTS in node.replicas)
-    hosted.change(ship_failures=1, ship_error="no")
+    hosted.live.update(ship_failures=1, ship_error="no")
     cluster.steps(1.0)
-    hosted.change(ship_failures=0, ship_error=None, shipped_to=9)
+    hosted.live.update(ship_failures=0, ship_error=None, shipped_to=9)
     cluster.steps(1.0)
     kinds = [event.kind for event in cluster.manager.events() if event.kind.startswith("ship")]
     assert kinds == ["ship_failed", "shipped_again"]

@@ -13,8 +13,9 @@ import pytest
 from tests.builders import COUNTS, count_steps, everything_in, interrupted, killed
 from tests.checkpoints import FakeQuery
 
-from understudy.checkpoints.file_store import Shipped, Store
-from understudy.checkpoints.spark_files import Marker, committed, decode, encode
+from understudy.checkpoints.file_store import Store
+from understudy.checkpoints.interface import Marker, Shipped
+from understudy.checkpoints.spark_files import committed, decode, encode
 from understudy.errors import Unavailable
 from understudy.log.disk import TEMPORARY, Disk
 
