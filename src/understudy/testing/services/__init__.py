@@ -4,7 +4,7 @@
 Start reading with `base`: it says what every service can do. One file per service, and `registry` lists them. The rest
 fetches the programs (`ivy`, `jars`, `lock`), finds free ports (`ports`) and runs the S3 server (`s3_server`).
 
-The package may import `understudy.runtime.processes` and `understudy.errors`. Nothing outside `testing` imports it.
+May import `runtime.processes`, and `stream.java` and `stream.overlay` to find Java. Only tests import it.
 """
 
 from __future__ import annotations
