@@ -104,8 +104,10 @@ class Log(Protocol):
         ...
 
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
-        """Takes a damaged bag out of the way, so that it can be published again. One that is whole stays: it was made
-        again already, and who asks was told so long ago."""
+        """Takes a damaged bag out of the way, so that it can be published again.
+
+        An intact bag is left in place: it has already been rebuilt, and the request is stale.
+        """
         ...
 
     def fence(self, slice_id: SliceId, generation: int) -> None:
@@ -117,7 +119,7 @@ class Log(Protocol):
         ...
 
     def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
-        """Writes down where an epoch of a live source ends, durably; answers the value that was there first."""
+        """Writes down where an epoch of a live source ends, durably; returns the value that was recorded first."""
         ...
 
     def recorded(self, slice_id: SliceId, epoch: int) -> Any:

@@ -1,4 +1,4 @@
-"""What a simulation of the controller is asked, and what it answers."""
+"""What a simulation of the controller gets, and what it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random planning problems with the knobs of seed 003, section VI-C."""
+"""Random planning problems with the parameters of Su and Zhou 2016, §VI-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random queries from six templates (seed 002, section 3.4, which gives their number and nothing else).
+"""Random queries from six templates (Grüneberger et al. 2013, §3.4, give their number and nothing else).
 
 The templates and every number here are ours; docs/availability.md says how they were chosen. Streams,
 predicates and costs come from pools with Zipf-like popularity, so that queries share operators as users'

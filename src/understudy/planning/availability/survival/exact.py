@@ -19,7 +19,7 @@ STEPS = 20_000
 
 
 class TooHard(Exception):
-    """The step budget is gone; ask Monte Carlo."""
+    """The step budget is used up; the caller samples instead (`monte_carlo`)."""
 
 
 class Survival:
