@@ -208,7 +208,7 @@ class Load:
             self._share.value = min(0.95, max(0.0, self._share.value + (self._goal - self._seen[-1]) / 2))
 
     def stop(self) -> float:
-        """Answers the share there was, without the first half minute in which it was found."""
+        """Returns the mean share, without the first half minute in which it was adjusted."""
         for burner in self._burners:
             burner.kill()
             burner.join()

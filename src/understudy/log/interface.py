@@ -23,7 +23,7 @@ class Stored:
     start: int
 
     def lines(self, channel: Channel) -> list[str]:
-        """What the gate of a query is told about the part this channel reads."""
+        """The lines for the gate of a query: where the part that this channel reads lies."""
         return [
             f"{channel.input}\t{self.start + s.offset}\t{s.length}\t{s.rows}\t{s.crc}\t{self.path}"
             for s in self.header.part(channel.split, channel.part)
@@ -44,7 +44,7 @@ class Published:
 class Log(Protocol):
     """All methods may be called from several threads and processes at once.
 
-    `publish` and `record` are put-if-absent: the first writer wins and everybody learns what won. Without `durable`
+    `publish` and `record` are put-if-absent: the first writer wins, and every caller gets what won. Without `durable`
     a bag survives killed processes; `settle` makes all bags up to an epoch survive a power cut as well.
     """
 
@@ -65,7 +65,7 @@ class Log(Protocol):
         ...
 
     def reach(self, reader: SliceId, epoch: int) -> None:
-        """Notes how far a reader has come that publishes nothing itself; whoever writes for it waits for that."""
+        """Records the progress of a reader that publishes nothing itself; its upstream slices wait for it."""
         ...
 
     def reached(self, reader: SliceId) -> int:
@@ -85,7 +85,7 @@ class Log(Protocol):
         ...
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
-        """The reader will never again ask for this epoch of the upstream slice, or for one before."""
+        """Records that the reader will not read this epoch of the upstream slice, or an earlier one, again."""
         ...
 
     def floor(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
@@ -111,7 +111,7 @@ class Log(Protocol):
         ...
 
     def fence(self, slice_id: SliceId, generation: int) -> None:
-        """From here on replicas of an older generation shall publish nothing more: `fenced` tells them."""
+        """Forbids replicas of an older generation to publish from now on; they learn it from `fenced`."""
         ...
 
     def fenced(self, slice_id: SliceId) -> int:

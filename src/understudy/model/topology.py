@@ -25,7 +25,7 @@ __all__ = ["Operator", "OutputMode", "Sink", "Source", "Topology", "seconds", "s
 class Topology:
     """A directed acyclic graph of sources, operators and sinks: the application that `understudy run` runs.
 
-    An application file makes one topology and adds to it with :meth:`source`, :meth:`operator` and :meth:`sink`.
+    An application file makes one topology and adds to it with `source`, `operator` and `sink`.
     Nothing runs while it is built; a mistake raises `InvalidInput` with the reason and the fix.
 
     Parameters
@@ -59,9 +59,9 @@ class Topology:
     ...     return pa.table({"digit": rng.integers(0, 10, rows), "n": range(rows)})
     >>> app = us.Topology("sums", epoch="500 ms")
     >>> source = app.source("numbers", us.sources.Generator(numbers, "digit long, n long", rate=100))
-    >>> @app.operator(source, key="digit", slices=2)
+    >>> @app.operator(source, key="digit", slices=2, output_mode="update")
     ... def totals(rows):
-    ...     return rows.groupBy("digit").sum("n")
+    ...     return rows.groupBy("digit").sum("n").toDF("digit", "total")
     >>> sink = app.sink("out", totals, us.sinks.Parquet("totals"))
     >>> app.validate()
     >>> app.epoch_s, [operator.name for operator in app.operators]
@@ -103,7 +103,7 @@ class Topology:
         Returns
         -------
         understudy.model.entries.Source
-            The stream, to be passed to :meth:`operator` and :meth:`sink`.
+            The stream, to be passed to `operator` and `sink`.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Topology:
         ------
         InvalidInput
             When the function is decorated: if the function does not take one argument per input, a choice does not
-            exist, an operator with ``deterministic=False`` asks for an active scheme, or ``order="strict"`` lacks
+            exist, an operator with ``deterministic=False`` has an active scheme, or ``order="strict"`` lacks
             ``time``.
 
         Notes
@@ -202,7 +202,7 @@ class Topology:
         --------
         >>> import understudy as us
         >>> app = us.Topology("clicks")
-        >>> @app.operator("clicks", key="page", slices=2, recovery=us.Recovery(objective="2 s"))
+        >>> @app.operator("clicks", key="page", slices=2, output_mode="update", recovery=us.Recovery(objective="2 s"))
         ... def visits(rows):
         ...     return rows.groupBy("page").count()
         >>> @app.operator(visits)

@@ -1,4 +1,4 @@
-"""Epochs as files of JSON lines: one object per row, the same bytes whoever writes them."""
+"""Epochs as files of JSON lines: one object per row, the same bytes from every writer."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class _Mark:
 
 
 class _FilesReader(SourceReader):
-    """Reads ahead just as far as the epoch asked for; going back starts again at the first row."""
+    """Reads ahead only to the requested epoch; going back starts again at the first row."""
 
     def __init__(self, source: Files, slice_index: int, slices: int, epoch_s: float) -> None:
         self._source = source

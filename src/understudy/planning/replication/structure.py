@@ -1,6 +1,6 @@
 """Sub-topologies and units: how a topology is cut before it is planned (Su and Zhou 2016, §IV-C).
 
-The paper grows sub-topologies by depth-first searches from the sinks and asks that a `full` stream lies
+The paper grows sub-topologies by depth-first searches from the sinks and requires that a `full` stream lies
 between any two. We reach the same with components: operators joined by streams that are not full form a
 structured sub-topology; operators with only full streams around them form full ones with their neighbours
 of that kind.

@@ -173,7 +173,7 @@ class Service(ABC):
 
 
 class SingleService(Service):
-    """One program on one port. Subclasses say how it is prepared, started and recognised as ready."""
+    """One program on one port. Subclasses define how it is prepared, started and recognised as ready."""
 
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     user: str | None = None
@@ -237,7 +237,7 @@ class SingleService(Service):
     def ask_to_end(self) -> None:
         """Sends the signal and does not wait."""
         self.thaw()
-        # Only the program itself is asked: it ends its own children in the order it needs.
+        # Only the program itself gets the signal: it ends its own children in the order it needs.
         for process in self.processes[:1]:
             _send(process, self.stop_signal)
 

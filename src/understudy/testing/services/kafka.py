@@ -261,7 +261,7 @@ def _has_leaders(admin: Any, topic: str, partitions: int) -> bool:
 
 
 def known_brokers(address: str) -> set[int]:
-    """Which brokers this one says are there; none while it does not say."""
+    """The brokers that this one lists; none while it does not respond."""
     try:
         return set(_admin(address).list_topics(timeout=1).brokers)
     except import_module("confluent_kafka").KafkaException:

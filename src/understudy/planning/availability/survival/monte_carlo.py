@@ -39,7 +39,7 @@ def estimate(workload: Workload, cluster: Cluster, placed: Placed, trials: int, 
         running = ~broken(workload, copies, down)
         alive += running.sum(axis=0)
         means.append(running.mean(axis=1) if running.shape[1] else np.ones(len(running)))
-    # Queries of one trial share its failures: the spread of trial means, not of queries, is the truth.
+    # Queries of one trial share its failures: the interval follows from the spread of trial means, not of queries.
     per_trial = np.concatenate(means)
     half = Z95 * float(per_trial.std(ddof=1)) / np.sqrt(trials) if trials > 1 else 1.0
     low, high = wilson(alive, trials)
