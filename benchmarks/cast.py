@@ -93,7 +93,7 @@ class FakeNode:
                 self.receipts = {epoch: r for epoch, r in self.receipts.items() if epoch > message.epoch}
 
     def _deployed(self, told: Deploy) -> ReplicaStatus:
-        """Reaches at once whatever it is told."""
+        """Has the capabilities of a deployment at once."""
         before = self.replicas.get(told.slice)
         if before is None or before.generation != told.generation:
             epoch = max(-1, told.resume_at - 1)

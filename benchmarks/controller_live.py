@@ -206,7 +206,7 @@ def watch_one(arguments: argparse.Namespace) -> None:
 
 
 def draw(moments: Sequence[dict[str, Any]], objective: float, path: Path) -> None:
-    """Figure 7.4 of seed 004: load, predictions and the scheme in use, of one slice over time."""
+    """Martin 2015, Fig. 7.4: load, predictions and the scheme in use, of one slice over time."""
     import matplotlib as mpl
 
     mpl.use("svg")

@@ -1,7 +1,7 @@
 """What open dashboards cost the manager: the period of its loop with twenty pages, against its period without.
 
-A real manager process with fifty slices hears five nodes; pages are clients that read every frame, in a process of
-their own. Rounds with and without pages alternate, so that whatever else the machine does meets both.
+A real manager process with fifty slices and five simulated nodes; pages are clients that read every frame, in a process
+of their own. Rounds with and without pages alternate, so that other load on the machine affects both.
 
 python benchmarks/dashboard.py --seconds 20 --rounds 3 --pages 20
 """

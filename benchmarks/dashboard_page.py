@@ -1,7 +1,7 @@
-"""A page that stays open: does it answer, and does it grow, with fifty slices and ten events a second?
+"""A page that stays open: does it stay quick and small, with fifty slices and ten events a second?
 
-A real manager process with fifty slices hears five nodes, four of which fail every now and then; events are added
-until there are ten a second. Chromium shows the page and goes from view to view. Memory is what is left after a
+A real manager process with fifty slices and five simulated nodes, four of which fail every now and then; events are
+added until there are ten a second. Chromium shows the page and goes from view to view. Memory is what is left after a
 collection; an answer is the time from a click to the drawn view.
 
 python benchmarks/dashboard_page.py --minutes 10

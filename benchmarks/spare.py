@@ -1,8 +1,8 @@
-"""Spare capacity (seed 004, chapter 6): two nodes, two slices with active replication, a load they cannot bear twice.
+"""Spare capacity (Martin 2015, chapter 6): two nodes, two actively replicated slices, too much load for both replicas.
 
 Every half minute the load jumps for some seconds to more than primaries and secondaries together can process. In one
-run secondaries sleep until primaries have caught up, in the other both share the machine alike. *Late* is by how much
-the worst epoch came later than epochs usually do. The digest must be the same.
+run secondaries are throttled until primaries have caught up, in the other both share the machine alike. *Late* is by
+how much the worst epoch came later than epochs usually do. The digest must be the same.
 
     python benchmarks/spare.py [--peak 400000] [--json FILE]
 """

@@ -7,7 +7,7 @@ cores cannot bear; sources run at most twenty epochs ahead. One node is killed i
 sources end, and what they have cut is delivered. The same epochs are processed once more by one node without protection
 and without faults, to compare the digests.
 
-*Wake-ups* are secondaries that were asked to stand in for a primary whose node seemed slow; *false* ones made nothing
+*Wake-ups* are secondaries that began to stand in for a primary whose node seemed slow; *false* ones made nothing
 new. *Away* is the time a slice needed to be back after the kill.
 """
 

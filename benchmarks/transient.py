@@ -1,4 +1,4 @@
-"""A machine that is only slow (seed 001, section V-B): how late a stream gets, and what it costs to react.
+"""A machine that is only slow (Zhang et al. 2010, §V-B): how late a stream gets, and what it costs to react.
 
 One run for every method, with the same faults: the node of the primary is frozen, then starved (it gets a fifth of the
 CPU), for 5 s and for 10 s. *Late* is by how much the worst epoch came later than epochs usually do, *gap* the longest
@@ -208,7 +208,7 @@ class Load:
             self._share.value = min(0.95, max(0.0, self._share.value + (self._goal - self._seen[-1]) / 2))
 
     def stop(self) -> float:
-        """Answers the share there was, without the first half minute in which it was found."""
+        """Returns the mean share, without the first half minute in which it was adjusted."""
         for burner in self._burners:
             burner.kill()
             burner.join()
@@ -242,7 +242,7 @@ class Quiet:
 
 
 def false_alarms(minutes: float, settings: dict[str, str]) -> None:
-    """Nothing fails: every secondary that wakes does so for nothing."""
+    """Nothing fails: every secondary that stands in does so in vain."""
     detectors: dict[str, dict[str, Any]] = {
         "heartbeat, 1 miss": {},
         "heartbeat, 3 misses": {"wake_misses": 3},
@@ -260,7 +260,7 @@ def false_alarms(minutes: float, settings: dict[str, str]) -> None:
         standing_in = sum(e.fields.get("stood_in_s", 0.0) for e in back)
         print(
             f"{name}: {len(woken)} alarms in {60 * hours:.1f} minutes at {quiet.cpu:.0%} CPU, "
-            f"{len(woken) / hours:.0f} an hour; standing_in for {standing_in:.1f} s; {report.verdict}"
+            f"{len(woken) / hours:.0f} an hour; standing in for {standing_in:.1f} s; {report.verdict}"
         )
 
 

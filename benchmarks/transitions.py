@@ -1,6 +1,6 @@
 """Every pair of schemes, switched under load in one run: how long a transition takes, and how late it makes an epoch.
 
-A walk visits all thirty ordered pairs. Each switch is asked for when the one before is reached and some epochs have
+A walk visits all thirty ordered pairs. Each switch begins when the one before has ended and some epochs have
 passed. *Late* is by how much the worst epoch between two capabilities came later than epochs usually do. The digest is
 compared with that of a run without capabilities.
 

@@ -14,7 +14,35 @@ _asked: dict[str, str | int | float | bool] = {}
 
 
 def setting(name: str, default: Value) -> Value:
-    """The value given with `--set NAME=VALUE`, as the type of the default; the default if none was given."""
+    """Returns a value that the command line can set: `--set NAME=VALUE` of `understudy run`.
+
+    Call it in the application file. A value given for a name that the application never reads is refused.
+
+    Parameters
+    ----------
+    name : str
+        Name of the setting.
+    default : str, int, float or bool
+        Value without `--set`. Its type is the type of the result.
+
+    Returns
+    -------
+    str, int, float or bool
+        The given value converted to the type of the default, or the default.
+
+    Raises
+    ------
+    InvalidInput
+        If the given text cannot be converted.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> us.setting("words", 1000)
+    1000
+
+    With `--set words=500` on the command line it returns 500.
+    """
     _asked[name] = default
     text = _given.get(name)
     if text is None:

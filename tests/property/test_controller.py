@@ -171,7 +171,7 @@ def test_stronger_schemes_never_use_less_cpu_memory_or_machines(usage: Usage) ->
 
 
 def test_where_only_the_network_counts_state_that_changes_a_lot_is_not_pulled() -> None:
-    """The seed's own example: a standby saves CPU and pays with bandwidth."""
+    """The example of Martin 2015, §7.4.8: a standby saves CPU and pays with bandwidth."""
     usage = Usage(cpu=0.3, received_bps=1e6, published_bps=1e5, changed_bps=5e6)
     one = Watched(settled(batch_s=0.1, size=200 * MB), usage, 1.0)
     cpu, network = (

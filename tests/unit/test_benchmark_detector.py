@@ -1,4 +1,4 @@
-"""The seed's other detector: alarms by the time of a known piece of work."""
+"""The second detector of Zhang et al. 2010, §IV-A: alarms by the time of a known piece of work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulator of the controller: deterministic, honest about misses, and shaped as the seed found."""
+"""The simulator of the controller: deterministic, honest about misses, and shaped as in Martin 2015, chapter 7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that seed 003 states, or that follow from it by hand."""
+"""Numbers that Su and Zhou 2016 state, or that follow from their paper by hand."""
 
 from __future__ import annotations
 

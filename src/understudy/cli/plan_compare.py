@@ -25,7 +25,9 @@ def plan_compare(
     topologies: Annotated[int, typer.Option(help="Random topologies for each specification.", min=1)] = 10,
     spec: Annotated[
         list[str] | None,
-        typer.Option(help="Such as kind=mixed,joins=0.5,operators=5-10; may be repeated. Default: Figure 14."),
+        typer.Option(
+            help="Such as kind=mixed,joins=0.5,operators=5-10; may be repeated. Default: those of Su and Zhou 2016."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the topologies.")] = 0,
     time_limit: Annotated[float, typer.Option(help="Seconds for each plan.")] = 5.0,

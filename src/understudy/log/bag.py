@@ -68,7 +68,7 @@ class Header:
     """Slices that left a gap instead of this epoch: this one, or one that it reads from."""
 
     def part(self, split: Split, part: int) -> tuple[Segment, ...]:
-        """The segments of one part; whoever reads the whole bag takes every part of the first section."""
+        """The segments of one part; a reader of the whole bag takes every part of the first section."""
         if split.whole:
             first = next(iter(self.sections.values()))
             return tuple(segment for segments in first for segment in segments)

@@ -1,6 +1,6 @@
 """The few things we do to a disk. A crash at any instant leaves the old or the new, never half of either.
 
-Everything that must survive goes through here, so that another medium replaces one file. `durable` asks for an fsync:
+Everything that must survive goes through here, so that another medium replaces one file. `durable` adds an fsync:
 without it the write survives a killed process but not a power cut. A file survives a power cut when its content was
 synced, and the directory that names it, and every directory above.
 """
@@ -150,7 +150,7 @@ def _beside(path: Path) -> Path:
 
 
 def _write_all(file: IO[bytes], parts: Iterable[ReadableBuffer]) -> None:
-    """Large files go to the disk piece by piece: whoever syncs a small file meanwhile would wait for all of it."""
+    """Writes large files to the disk piece by piece; otherwise a sync of a small file would wait for all of it."""
     for part in parts:
         whole = memoryview(part).cast("B")
         for start in range(0, len(whole), PIECE):

@@ -96,7 +96,7 @@ class FileLog:
         try:
             return int((self._directory(reader) / "reached").read_bytes())
         except (FileNotFoundError, ValueError):
-            # A power cut may leave the file empty; the sink says so again when it is back.
+            # A power cut may leave the file empty; the sink writes it again when it is back.
             return -1
 
     def first_missing(self, slice_id: SliceId, above: int = -1) -> int:
@@ -134,7 +134,7 @@ class FileLog:
 
     def trim(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
         newest, floor = self.newest(slice_id), self.floor(slice_id, readers)
-        # The newest one stays: it says how far this slice has come.
+        # The newest one stays: `newest` reads the progress of the slice from it.
         done = sorted(epoch for epoch in self._epochs(slice_id) if epoch <= floor and epoch < newest)
         self._settle_acknowledgements(slice_id, readers, needed=bool(done))
         for epoch in done:
@@ -167,7 +167,7 @@ class FileLog:
         with suppress(FileNotFoundError):
             path.rename(aside)
         if bag.is_whole(aside):
-            # Made again by somebody else between our look and our move.
+            # Another replica rebuilt it between our check and our move.
             with suppress(FileExistsError):
                 path.hardlink_to(aside)
 

@@ -24,7 +24,7 @@ class Stored:
     start: int
 
     def lines(self, channel: Channel) -> list[str]:
-        """What the gate of a query is told about the part this channel reads."""
+        """The lines for the gate of a query: where the part that this channel reads lies."""
         return [
             str(SegmentPlace(channel.input, self.start + s.offset, s.length, s.rows, s.crc, str(self.path)))
             for s in self.header.part(channel.split, channel.part)
@@ -45,7 +45,7 @@ class Published:
 class Log(Protocol):
     """All methods may be called from several threads and processes at once.
 
-    `publish` and `record` are put-if-absent: the first writer wins and everybody learns what won. Without `durable`
+    `publish` and `record` are put-if-absent: the first writer wins, and every caller gets what won. Without `durable`
     a bag survives killed processes; `settle` makes all bags up to an epoch survive a power cut as well.
     """
 
@@ -66,7 +66,7 @@ class Log(Protocol):
         ...
 
     def reach(self, reader: SliceId, epoch: int) -> None:
-        """Notes how far a reader has come that publishes nothing itself; whoever writes for it waits for that."""
+        """Records the progress of a reader that publishes nothing itself; its upstream slices wait for it."""
         ...
 
     def reached(self, reader: SliceId) -> int:
@@ -86,7 +86,7 @@ class Log(Protocol):
         ...
 
     def acknowledge(self, reader: SliceId, upstream: SliceId, epoch: int) -> None:
-        """The reader will never again ask for this epoch of the upstream slice, or for one before."""
+        """Records that the reader will not read this epoch of the upstream slice, or an earlier one, again."""
         ...
 
     def floor(self, slice_id: SliceId, readers: Sequence[SliceId]) -> int:
@@ -105,12 +105,14 @@ class Log(Protocol):
         ...
 
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
-        """Takes a damaged bag out of the way, so that it can be published again. One that is whole stays: it was made
-        again already, and who asks was told so long ago."""
+        """Takes a damaged bag out of the way, so that it can be published again.
+
+        An intact bag is left in place: it has already been rebuilt, and the request is stale.
+        """
         ...
 
     def fence(self, slice_id: SliceId, generation: int) -> None:
-        """From here on replicas of an older generation shall publish nothing more: `fenced` tells them."""
+        """Forbids replicas of an older generation to publish from now on; they learn it from `fenced`."""
         ...
 
     def fenced(self, slice_id: SliceId) -> int:
@@ -118,7 +120,7 @@ class Log(Protocol):
         ...
 
     def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
-        """Writes down where an epoch of a live source ends, durably; answers the value that was there first."""
+        """Writes down where an epoch of a live source ends, durably; returns the value that was recorded first."""
         ...
 
     def recorded(self, slice_id: SliceId, epoch: int) -> Any:

@@ -13,10 +13,42 @@ RESOURCES = ("cpu", "memory", "network", "nodes")
 
 @dataclass(frozen=True)
 class Costs:
-    """Weights of what a secondary uses, each measured against its primary: twice the weight counts twice as much.
+    """Weights of the resources a secondary uses, by which the controller ranks schemes.
 
-    `Costs.EVERYTHING` counts all four alike; `Costs.PAY_PER_MACHINE` is the bill of a cloud, where a machine costs the
-    same whether it works or not.
+    What a secondary uses of a resource is measured relative to its primary. Only the ratio of the weights matters:
+    twice the weight counts twice as much.
+
+    Parameters
+    ----------
+    cpu : float, optional
+        Weight of CPU time. Default: 1.
+    memory : float, optional
+        Weight of memory. Default: 1.
+    network : float, optional
+        Weight of bytes received, pulled and sent. Default: 1.
+    nodes : float, optional
+        Weight of the machines that must be there. Default: 1.
+
+    Attributes
+    ----------
+    EVERYTHING : Costs
+        All four resources count alike; the default of a topology.
+    PAY_PER_MACHINE : Costs
+        Only nodes count, as on a cloud bill: a machine costs the same whether it works or not.
+
+    Raises
+    ------
+    InvalidInput
+        If a weight is negative or infinite, or all are 0.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> us.Costs(cpu=2, network=0.5).heaviest
+    'cpu'
+    >>> us.Costs.PAY_PER_MACHINE
+    Costs(cpu=0.0, memory=0.0, network=0.0, nodes=1.0)
+    >>> app = us.Topology("cloud", costs=us.Costs.PAY_PER_MACHINE)
     """
 
     cpu: float = 1.0
@@ -41,6 +73,7 @@ class Costs:
 
     @property
     def weights(self) -> tuple[float, float, float, float]:
+        """The weights in the order cpu, memory, network, nodes."""
         return (self.cpu, self.memory, self.network, self.nodes)
 
     @property

@@ -11,7 +11,15 @@ from understudy.model.durations import seconds
 
 
 class Scheme(StrEnum):
-    """How a slice is protected. `none` exists for measurement: nothing is kept, and a killed node takes state along."""
+    """How a slice is protected, from nothing to two replicas that both work; `docs/schemes.md` compares them.
+
+    `none` exists for measurement: nothing is kept, and state is lost with the node.
+
+    Examples
+    --------
+    >>> [scheme.value for scheme in Scheme if scheme in ACTIVE]
+    ['active_standby', 'active_replication']
+    """
 
     NONE = "none"
     PASSIVE_REPLICATION = "passive_replication"
@@ -23,16 +31,22 @@ class Scheme(StrEnum):
 
 
 ACTIVE = frozenset({Scheme.ACTIVE_STANDBY, Scheme.ACTIVE_REPLICATION})
-"""Both copies work, so both must come to the same result."""
+"""Both replicas process every epoch, so the operator must be deterministic."""
 
 
 class Guarantee(StrEnum):
-    """What a reader may rely on after a failure.
+    """What readers of an operator may rely on after a failure.
 
-    `precise`: nothing is lost, nothing comes twice, every replay equals what was published. `rollback`: nothing is
-    lost; a replay may differ from what was published before, which counts. `gap`: the state goes back to the last
-    checkpoint, nothing is replayed, missed epochs are published as marked gaps. `amnesia`: the state is lost as well,
-    and nothing is shipped.
+    - ``precise``: nothing is lost, nothing is delivered twice, every replay equals what was published.
+    - ``rollback``: nothing is lost; a replay may differ from what was published before, and the published rows count.
+    - ``gap``: the state returns to the last checkpoint and nothing is replayed; missed epochs are published as marked
+      gaps.
+    - ``amnesia``: the state is lost as well, and no checkpoint is shipped.
+
+    Examples
+    --------
+    >>> Guarantee("gap").replays
+    False
     """
 
     PRECISE = "precise"
@@ -42,33 +56,78 @@ class Guarantee(StrEnum):
 
     @property
     def replays(self) -> bool:
+        """Whether missed epochs are processed again after a failure."""
         return self in (Guarantee.PRECISE, Guarantee.ROLLBACK)
 
 
 class Reaction(StrEnum):
-    """What a missed heartbeat means. `conservative`: nothing, until the node counts as dead. `speculative`: the
-    secondary wakes at once and works beside the primary, until that one answers again or is given up."""
+    """What a missed heartbeat causes; `docs/reactions.md` compares them.
+
+    - ``conservative``: nothing, until the node counts as dead.
+    - ``speculative``: the secondary stands in at once and works beside the primary, until the primary's node is heard
+      again or is given up.
+
+    Examples
+    --------
+    >>> Reaction("speculative").value
+    'speculative'
+    """
 
     CONSERVATIVE = "conservative"
     SPECULATIVE = "speculative"
 
 
 SHIP_EVERY = {Scheme.PASSIVE_STANDBY_HOT: 1, Scheme.PASSIVE_STANDBY_COLD: 1, Scheme.DEPLOYED: 2}
-"""A standby lives on what is shipped: every epoch less to replay is an epoch sooner back."""
+"""Epochs between two shipped checkpoints. A standby replays what was not shipped: a short interval is back sooner."""
 SHIP_SELDOM = 5
+"""The interval of the schemes that `SHIP_EVERY` does not name."""
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """How one operator is protected.
+    """How the slices of one operator are protected and recovered.
 
-    `ship_every` is the number of epochs between two shipped checkpoints: a smaller number means less to replay after a
-    failure and more to copy before it. Left out, it follows the scheme. `refresh_every` is the number of epochs after
-    which a hot standby brings its loaded state up to what was shipped. `objective` is the time after a failure within
-    which every slice must be back ("2 s", or seconds); with one, the controller chooses the scheme and the interval.
-    `reaction` is what a node that is only slow sets off: `speculative` wakes the secondary at the first missed
-    heartbeat, reversibly; `conservative` waits until the node counts as dead. `scheme` and `objective` exclude each
-    other; without both, the scheme is passive replication.
+    Give a `scheme`, or an `objective` and let the controller choose the cheapest scheme that keeps it. Without either,
+    the scheme is passive replication.
+
+    Parameters
+    ----------
+    scheme : str, optional
+        ``"active_replication"``, ``"active_standby"``, ``"passive_standby_hot"``, ``"passive_standby_cold"``,
+        ``"deployed"``, ``"passive_replication"``, or ``"none"`` for measurement. From the first to the last, recovery
+        takes longer and costs less.
+    guarantee : {"precise", "rollback", "gap", "amnesia"}, optional
+        What readers may rely on after a failure. Default: ``"precise"``: nothing lost, nothing twice.
+    ship_every : int, optional
+        Epochs between two shipped checkpoints. A smaller number leaves less to replay after a failure and copies more
+        before it. Default: 1 for a hot or cold standby, 2 for ``"deployed"``, 5 otherwise; with an objective the
+        controller chooses it.
+    refresh_every : int, optional
+        Epochs after which a hot standby brings the state in its memory up to what was shipped. Default: 1.
+    objective : str or float, optional
+        Time after a failure within which every slice must be back: ``"2 s"``, or seconds. Excludes `scheme`.
+    reaction : {"conservative", "speculative"}, optional
+        What a silent node causes. ``"speculative"``: the secondary stands in at the first missed heartbeat, reversibly.
+        ``"conservative"``, the default: nothing until the node counts as dead.
+
+    Raises
+    ------
+    InvalidInput
+        If both `scheme` and `objective` are given, a name is unknown, an interval is not a whole number above 0, or the
+        objective is not a time.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> us.Recovery().scheme.value
+    'passive_replication'
+    >>> us.Recovery(objective="500 ms", reaction="speculative").objective_s
+    0.5
+    >>> us.Recovery(scheme="active_standby", objective="2 s")
+    Traceback (most recent call last):
+    understudy.errors.InvalidInput: Recovery(scheme='active_standby', objective='2 s')
+      why: with an objective the controller chooses the scheme, and chooses again when the load changes
+      fix: give one of the two
     """
 
     scheme: str = ""
@@ -101,10 +160,27 @@ class Recovery:
 
     @property
     def objective_s(self) -> float | None:
+        """The objective in seconds, or None."""
         return None if self.objective is None else float(self.objective)
 
     def interval(self, scheme: Scheme) -> int:
-        """Epochs between two shipped checkpoints while a slice is protected by this scheme."""
+        """Returns the epochs between two shipped checkpoints while this scheme protects a slice.
+
+        Parameters
+        ----------
+        scheme : Scheme
+            The scheme in use; with an objective it changes during a run.
+
+        Returns
+        -------
+        int
+            `ship_every` if it was given, otherwise the default of the scheme.
+
+        Examples
+        --------
+        >>> Recovery().interval(Scheme.PASSIVE_STANDBY_HOT), Recovery().interval(Scheme.PASSIVE_REPLICATION)
+        (1, 5)
+        """
         return self.ship_every or SHIP_EVERY.get(scheme, SHIP_SELDOM)
 
 

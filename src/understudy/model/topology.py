@@ -23,9 +23,51 @@ __all__ = ["Operator", "OutputMode", "Sink", "Source", "Topology", "seconds", "s
 
 @dataclass
 class Topology:
-    """A directed acyclic graph of operators. Filled by the user's file, then only read.
+    """A directed acyclic graph of sources, operators and sinks: the application that `understudy run` runs.
 
-    `costs` says what resources are worth; the controller weighs schemes by it where operators have an objective.
+    An application file makes one topology and adds to it with `source`, `operator` and `sink`.
+    Nothing runs while it is built; a mistake raises `InvalidInput` with the reason and the fix.
+
+    Parameters
+    ----------
+    name : str
+        Name of the application: letters, digits, ``-`` and ``_``, starting with a letter.
+    epoch : str or float, optional
+        Length of an epoch, as text (``"500 ms"``, ``"2 s"``, ``"1 minute"``) or in seconds. Every stream is cut into
+        epochs; one epoch is one Spark micro-batch. Default: one second.
+    costs : Costs, optional
+        Weights of the resources. The controller compares schemes by them, for operators with a recovery objective.
+        Default: ``Costs.EVERYTHING``, all resources alike.
+
+    Attributes
+    ----------
+    sources, operators, sinks : list
+        What was added so far, in this order.
+    epoch_s : float
+        Length of an epoch in seconds.
+
+    Raises
+    ------
+    InvalidInput
+        If the name cannot be used, or the epoch is not a positive time.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> import pyarrow as pa
+    >>> def numbers(epoch, slice, rows, rng):
+    ...     return pa.table({"digit": rng.integers(0, 10, rows), "n": range(rows)})
+    >>> app = us.Topology("sums", epoch="500 ms")
+    >>> source = app.source("numbers", us.sources.Generator(numbers, "digit long, n long", rate=100))
+    >>> @app.operator(source, key="digit", slices=2, output_mode="update")
+    ... def totals(rows):
+    ...     return rows.groupBy("digit").sum("n").toDF("digit", "total")
+    >>> sink = app.sink("out", totals, us.sinks.Parquet("totals"))
+    >>> app.validate()
+    >>> app.epoch_s, [operator.name for operator in app.operators]
+    (0.5, ['totals'])
+
+    Saved as ``sums.py``, it is run by ``understudy run sums.py --nodes 3``.
     """
 
     name: str
@@ -47,6 +89,44 @@ class Topology:
             )
 
     def source(self, name: str, source: Any, slices: int = 1) -> Source:
+        """Adds a source: a stream of rows from outside the topology.
+
+        Parameters
+        ----------
+        name : str
+            Name of the stream; sources, operators and sinks share one set of names.
+        source : understudy.sources.Source
+            Where the rows come from, for example ``us.sources.Files(…)``.
+        slices : int, optional
+            Number of slices that read in parallel. Default: 1. A source's ``rate`` counts for every slice.
+
+        Returns
+        -------
+        understudy.model.entries.Source
+            The stream, to be passed to `operator` and `sink`.
+
+        Raises
+        ------
+        InvalidInput
+            If the name cannot be used, ``source`` is not a source, or ``slices`` is not a whole number above 0.
+
+        Examples
+        --------
+        >>> import understudy as us
+        >>> app = us.Topology("lines")
+        >>> generator = us.sources.Generator(lambda epoch, slice, rows, rng: None, "line string")
+        >>> text = app.source("text", generator, slices=2)
+        >>> text.name, text.slices
+        ('text', 2)
+
+        What is not a source is refused, and the error says what to pass instead:
+
+        >>> app.source("text", "rows.csv")
+        Traceback (most recent call last):
+        understudy.errors.InvalidInput: 'text' is given 'rows.csv'
+          why: a source is an object of us.sources, not a value
+          fix: pass one, like us.sources.Files("rows.csv", …)
+        """
         entry = Source(name, source, slices, caller(1))
         check_entry(entry)
         self.sources.append(entry)
@@ -66,10 +146,70 @@ class Topology:
         fuse: bool = True,
         recovery: Recovery | None = None,
     ) -> Callable[[Callable[..., Any]], Operator]:
-        """Makes the decorated function an operator.
+        """Turns the decorated function into an operator of the topology.
 
-        `key` names the columns by which the inputs are divided among the slices; `order="strict"` sorts the rows of an
-        epoch by the column `time`, across all channels; `fuse=False` keeps the operator in a query of its own.
+        The function takes one streaming DataFrame per input and returns one streaming DataFrame. What Structured
+        Streaming can do inside a query, it can do: ``groupBy``, windows, watermarks, stream-stream joins,
+        ``transformWithState``.
+
+        Parameters
+        ----------
+        *inputs : stream
+            What the operator reads: sources and operators of this topology, or their names. At least one.
+        name : str, optional
+            Name of the operator and of the stream it emits. Default: the function's name.
+        key : str or list of str, optional
+            Columns by which the input rows are divided among the slices. Every input must have them. An operator that
+            keeps state needs a key to have several slices.
+        slices : int, optional
+            Number of partitions of the operator, each protected and recovered by itself. Default: 1.
+        output_mode : {"append", "update", "complete"}, optional
+            Spark's output mode. Default: ``"append"``.
+        input : {"independent", "correlated"}, optional
+            How planning weighs several inputs: ``"correlated"`` says that output needs all of them, as in a join.
+        order : {"epoch", "strict"}, optional
+            Order of rows inside an epoch. ``"epoch"`` keeps a fixed order of channels; ``"strict"`` sorts all rows of
+            the epoch by the column ``time``.
+        time : str, optional
+            The column that ``order="strict"`` sorts by.
+        deterministic : bool, optional
+            Pass False if equal input can give different output. Such an operator never runs as two working replicas.
+        fuse : bool, optional
+            Pass False to keep the operator in a query of its own. By default neighbouring stateless one-to-one
+            operators share one.
+        recovery : Recovery, optional
+            How every slice is protected. Default: ``Recovery()``, passive replication.
+
+        Returns
+        -------
+        callable
+            A decorator. It returns the operator, which is a stream for other operators and sinks, and which can still
+            be called with DataFrames, so that it can be tested alone.
+
+        Raises
+        ------
+        InvalidInput
+            When the function is decorated: if the function does not take one argument per input, a choice does not
+            exist, an operator with ``deterministic=False`` has an active scheme, or ``order="strict"`` lacks
+            ``time``.
+
+        Notes
+        -----
+        The function builds the query: it is called when a query starts, not for every row or epoch, and must then
+        return the same plan every time.
+
+        Examples
+        --------
+        >>> import understudy as us
+        >>> app = us.Topology("clicks")
+        >>> @app.operator("clicks", key="page", slices=2, output_mode="update", recovery=us.Recovery(objective="2 s"))
+        ... def visits(rows):
+        ...     return rows.groupBy("page").count()
+        >>> @app.operator(visits)
+        ... def popular(rows):
+        ...     return rows.where("count > 100")
+        >>> visits.key, visits.recovery.objective_s, popular.inputs
+        (('page',), 2.0, ('visits',))
         """
 
         def add(function: Callable[..., Any]) -> Operator:
@@ -95,15 +235,62 @@ class Topology:
         return add
 
     def sink(self, name: str, stream: Stream, sink: Any) -> Sink:
+        """Adds a sink: writes every epoch of a stream to the outside, in order, one transaction per epoch.
+
+        Parameters
+        ----------
+        name : str
+            Name of the sink; the report lists its epochs, rows and digest under it.
+        stream : stream
+            What is written: a source or an operator of this topology, or its name.
+        sink : understudy.sinks.Sink
+            Where the rows go, for example ``us.sinks.Parquet("counts")``.
+
+        Returns
+        -------
+        understudy.model.entries.Sink
+            The entry of the topology.
+
+        Raises
+        ------
+        InvalidInput
+            If the name cannot be used, or ``sink`` is not a sink.
+
+        Examples
+        --------
+        >>> import understudy as us
+        >>> app = us.Topology("clicks")
+        >>> out = app.sink("out", "popular", us.sinks.JsonLines("popular"))
+        >>> out.name, out.stream
+        ('out', 'popular')
+        """
         entry = Sink(name, stream_name(stream), sink, caller(1))
         check_entry(entry)
         self.sinks.append(entry)
         return entry
 
     def validate(self) -> None:
-        """Everything that can be known without Spark; the first mistake found is raised.
+        """Checks everything that can be known without Spark and raises the first mistake found.
 
-        What concerns one entry alone was checked when it was added.
+        `understudy run` and `understudy topology` call it; call it yourself to test an application file. What concerns
+        one entry alone was checked when it was added.
+
+        Raises
+        ------
+        InvalidInput
+            If two entries share a name, there is no source or no sink, an input does not exist, operators form a cycle,
+            nobody reads a stream, two sinks write to one directory, or a key is not a column of a source that the
+            operator reads.
+
+        Examples
+        --------
+        >>> import understudy as us
+        >>> app = us.Topology("empty")
+        >>> app.validate()
+        Traceback (most recent call last):
+        understudy.errors.InvalidInput: topology 'empty' has no source
+          why: data must come from somewhere and go somewhere
+          fix: add one with app.source(…)
         """
         entries: list[Source | Operator | Sink] = [*self.sources, *self.operators, *self.sinks]
         _check_names(entries)
@@ -121,7 +308,13 @@ class Topology:
 
     @property
     def streams(self) -> dict[str, Source | Operator]:
-        """What can be read, by name."""
+        """Everything that can be read, by name: the sources, then the operators.
+
+        Returns
+        -------
+        dict
+            A new dictionary; changing it does not change the topology.
+        """
         entries: list[Source | Operator] = [*self.sources, *self.operators]
         return {entry.name: entry for entry in entries}
 
@@ -168,7 +361,21 @@ class Topology:
             check_key_types(operator, schemas)
 
     def in_order(self) -> list[Operator]:
-        """The operators, every one after those it reads."""
+        """Returns the operators so that each comes after those it reads.
+
+        Returns
+        -------
+        list of understudy.model.entries.Operator
+
+        Examples
+        --------
+        >>> import understudy as us
+        >>> app = us.Topology("chain")
+        >>> last = app.operator("first", name="last")(lambda rows: rows)
+        >>> first = app.operator("text", name="first")(lambda rows: rows)
+        >>> [operator.name for operator in app.in_order()]
+        ['first', 'last']
+        """
         by_name = {operator.name: operator for operator in self.operators}
         graph = {op.name: [name for name in op.inputs if name in by_name] for op in self.operators}
         return [by_name[name] for name in TopologicalSorter(graph).static_order()]

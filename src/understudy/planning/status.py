@@ -1,4 +1,4 @@
-"""What a planner's answer is worth."""
+"""What a planner's result is worth: proven, valid, or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seed's figures 7.4, 7.5, 7.6, 7.8 and 7.12 from simulated runs of our controller."""
+"""Figures 7.4, 7.5, 7.6, 7.8 and 7.12 of Martin 2015, from simulated runs of our controller."""
 
 from __future__ import annotations
 

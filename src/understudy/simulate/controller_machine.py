@@ -1,10 +1,10 @@
-"""What really happens to a slice in the simulator: how long starts, transfers and recoveries take, with chance.
+"""The simulated machine: how long starts, transfers and recoveries take, with random scatter.
 
 Measured on Spark 4.3 (docs/benchmarks.md and before it; two cores, checkpoints on tmpfs): noticing a kill 0.24–0.36 s,
 a warm session starts a query in 0.9 s, a new node is ready after 5–9 s. Derived: 75 MB/s, because a million keys (38 MB
-of RocksDB) made a cold wake-up 0.5 s longer. Assumed: 1.9 s to start where the operator was never seen, 250 MB/s for
-shipped files, 50 ms to wire, and how much each step scatters. The controller is told none of this: it sees what its
-slices went through.
+of RocksDB) made the recovery of a cold standby 0.5 s longer. Assumed: 1.9 s to start where the operator was never seen,
+250 MB/s for shipped files, 50 ms to wire, and how much each step scatters. The controller knows none of these figures:
+it sees only what its slices went through.
 """
 
 from __future__ import annotations

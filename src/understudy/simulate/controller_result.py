@@ -1,4 +1,4 @@
-"""What a simulation of the controller is asked, and what it answers."""
+"""What a simulation of the controller gets, and what it returns."""
 
 from __future__ import annotations
 
@@ -108,5 +108,5 @@ def _kill_data(kill: Kill) -> dict[str, Any]:
 
 
 def _rounded(value: float) -> float | None:
-    """JSON knows no NaN."""
+    """None for NaN, which JSON cannot express."""
     return None if math.isnan(value) else round(value, 3)

@@ -1,7 +1,8 @@
 """Replays a trace through the controller's own decisions, kills nodes, and counts what came of it. No Spark.
 
 What is simulated is everything around the decision: how long changes of scheme and recoveries take
-(`controller_machine`), and which checkpoints were shipped when a node died. What decides is `control.controller`.
+(`controller_machine`), and which checkpoints were shipped when a node died. The decisions are those of
+`control.schemes.controller`.
 """
 
 from __future__ import annotations

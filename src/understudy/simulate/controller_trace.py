@@ -4,7 +4,7 @@ A recorded trace is a file of JSON lines, one for every slice and epoch:
 
     {"slice": "moods[0]", "epoch": 12, "rows_in": 980, "state_bytes": 812340, "batch_s": 0.31}
 
-These are fields of `ReplicaStatus`, so whoever hears heartbeats can write one.
+These are fields of `ReplicaStatus`, so a receiver of heartbeats can write a trace.
 """
 
 from __future__ import annotations

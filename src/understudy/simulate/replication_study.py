@@ -1,4 +1,4 @@
-"""All planners over many random topologies and budgets: the study of seed 003, section VI-C."""
+"""All planners over many random topologies and budgets: the study of Su and Zhou 2016, §VI-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random planning problems with the knobs of seed 003, section VI-C."""
+"""Random planning problems with the parameters of Su and Zhou 2016, §VI-C."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def _shape(spec: TopologySpec, n: int, rng: np.random.Generator) -> list[set[int
 
 
 def _more_pairs(inputs: list[set[int]], wanted: int, rng: np.random.Generator) -> None:
-    """A tree has room for fewer than n/2 joins; further ones read an output somebody else reads too."""
+    """A tree has room for fewer than n/2 joins; further ones read an output that another operator reads too."""
     candidates = [i for i in range(2, len(inputs)) if len(inputs[i]) < 2]
     rng.shuffle(candidates)
-    candidates.sort(key=lambda i: -len(inputs[i]))  # a source becomes a join only if nobody else can
+    candidates.sort(key=lambda i: -len(inputs[i]))  # a source becomes a join only if no other operator can
     missing = wanted - sum(len(up) > 1 for up in inputs)
     for i in candidates[: max(missing, 0)]:
         others = [j for j in range(i) if j not in inputs[i]]

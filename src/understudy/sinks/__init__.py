@@ -1,4 +1,12 @@
-"""Where rows go: files, a function, the terminal. Every sink writes an epoch once, also after a failure."""
+"""Where rows go: files, a function, the terminal. Every sink writes each epoch as one transaction.
+
+- `interface`: what a sink promises: idempotent, all or nothing, durable. Start reading here to write one of your own;
+- one file per sink: `parquet` and `jsonlines` on `directory` write exactly once; `call` and `console` on `note` deliver
+  at least once.
+
+May import `model`, `errors` and `log.disk`; never PySpark. A new sink is one file here and one line below;
+docs/sources-and-sinks.md says what it owes.
+"""
 
 from __future__ import annotations
 

@@ -17,12 +17,39 @@ from understudy.sinks.note import Note
 
 @dataclass(frozen=True)
 class Call(Sink):
-    """Calls `function(epoch, table)` for every epoch, in order, also for one without rows.
+    """A sink that calls a function for every epoch, in order; it delivers at least once.
 
-    Every call is noted before and after. A crash between the two, or a second writer in the moment of a failover, makes
-    the function see an epoch again, with the same rows: let it use the number, for example as the key of a transaction,
-    to do nothing the second time. The report counts such epochs (`duplicate_epochs`) and says `at least once`. An epoch
-    whose call raised was not delivered and comes again, which does not count.
+    Parameters
+    ----------
+    function : callable
+        Called as ``function(epoch, table)``, with a ``pyarrow.Table``, also for an epoch without rows.
+
+    Raises
+    ------
+    InvalidInput
+        If ``function`` cannot be called with two arguments.
+
+    Notes
+    -----
+    - Every call is noted before and after. A crash between the two, or a second writer in the moment of a failover,
+      repeats the call with the same rows. Use the epoch's number, for example as the key of a transaction, to do
+      nothing the second time.
+    - The report counts repeated epochs (``duplicate_epochs``), and the verdict is then ``at least once``.
+    - An epoch whose call raised was not delivered. It is tried again, which does not count as repeated.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> import understudy as us
+    >>> delivered = {}
+    >>> def deliver(epoch, table):
+    ...     delivered[epoch] = table.num_rows
+    >>> writer = us.sinks.Call(deliver).open("deliver", Path.cwd(), run="1")
+    >>> writer.write(0, pa.table({"n": [1, 2, 3]})).name
+    'ONCE'
+    >>> delivered
+    {0: 3}
     """
 
     function: Callable[[int, pa.Table], object]
@@ -37,6 +64,7 @@ class Call(Sink):
         check_arity(self.function, "the function of a call sink", ("epoch", "rows"))
 
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
+        """Opens the notes of a run; see `Sink.open`."""
         return NotedWriter(Note(name, home, run), name, self.function)
 
 

@@ -20,7 +20,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Console(Sink):
-    """Prints the first `rows` rows of every epoch: a table on a terminal, JSON lines elsewhere."""
+    """A sink that prints every epoch: a table on a terminal, JSON lines elsewhere. It delivers at least once.
+
+    Parameters
+    ----------
+    rows : int, optional
+        Rows of each epoch that are printed. Default: 20.
+
+    Raises
+    ------
+    InvalidInput
+        If ``rows`` is below 0.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> import understudy as us
+    >>> writer = us.sinks.Console(rows=1).open("counts", Path.cwd(), run="1")
+    >>> written = writer.write(0, pa.table({"word": ["a", "b"]}))
+    counts epoch 0: 2 rows
+    {"word":"a"}
+    """
 
     rows: int = 20
 
@@ -29,6 +50,7 @@ class Console(Sink):
             raise InvalidInput(f"rows={self.rows} cannot be shown", why="it is below 0", fix="pass rows=20")
 
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
+        """Opens the notes of a run; see `Sink.open`."""
         from rich.console import Console as Terminal
 
         terminal = Terminal()

@@ -48,7 +48,7 @@ class DirectoryWriter(SinkWriter):
     def write(self, epoch: int, rows: pa.Table) -> Written:
         path = self.file(epoch)
         with _reachable(path):
-            # Asked before the work of encoding; asked again, for good, when the file is put in place.
+            # Checked before the work of encoding; `put_if_absent` checks again when the file is put in place.
             if path.exists():
                 self._disk.secure(path)
                 return Written.THERE

@@ -13,11 +13,16 @@ if TYPE_CHECKING:
 
 
 class Written(IntEnum):
-    """What a writer knows after an epoch was written. False in a condition if it changed nothing.
+    """What a writer knows after it wrote an epoch; false in a condition if nothing changed.
 
-    - `THERE`: the target held this epoch already.
-    - `ONCE`: it is new to the target.
-    - `AGAIN`: a writer before this one was interrupted while it delivered the epoch, so the target may have it twice.
+    - ``THERE``: the target held this epoch already.
+    - ``ONCE``: the epoch is new to the target.
+    - ``AGAIN``: an earlier writer was interrupted while it delivered the epoch, so the target may have it twice.
+
+    Examples
+    --------
+    >>> bool(Written.THERE), bool(Written.ONCE)
+    (False, True)
     """
 
     THERE = 0
@@ -26,30 +31,91 @@ class Written(IntEnum):
 
 
 class SinkWriter(ABC):
-    """Writes epochs to the outside, in order, from one thread; two writers may exist for a moment after a failover."""
+    """Writes epochs to the outside, in order.
+
+    Subclass it for a sink of your own.
+
+    Notes
+    -----
+    One thread at a time calls it. For a moment after a failover two writers of one sink can exist, in different
+    processes.
+    """
 
     @abstractmethod
     def write(self, epoch: int, rows: pa.Table) -> Written:
-        """Writes one epoch as one transaction and returns what is known of it.
+        """Writes one epoch as one transaction.
 
-        Idempotent: an epoch that is there is left alone. A crash leaves the whole epoch or nothing of it. When it
-        returns, the epoch survives a power cut, also one that was there already.
+        It must be idempotent: an epoch that the target holds is left alone. A crash must leave the whole epoch or
+        nothing of it. When the call returns, the epoch must survive a power cut, even if an earlier writer wrote it.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+        rows : pyarrow.Table
+            Its rows; there may be none.
+
+        Returns
+        -------
+        Written
+            What is known of the epoch now.
         """
 
     def close(self) -> None:  # noqa: B027 - most writers hold nothing
-        """Gives back what the writer holds."""
+        """Releases files and connections."""
 
 
 class Sink(ABC):
-    """A description of a target; frozen, cheap, made in the user's file. Work starts with `open`."""
+    """A description of a target, made in the user's file: frozen and cheap. Work starts with `open`.
+
+    Subclass it for a sink of your own, or pass a function to `us.sinks.Call`.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> class Counting(us.sinks.Sink, us.sinks.SinkWriter):
+    ...     def __init__(self):
+    ...         self.epochs = {}
+    ...     def open(self, name, home, run):
+    ...         return self
+    ...     def write(self, epoch, rows):
+    ...         new = epoch not in self.epochs
+    ...         self.epochs.setdefault(epoch, rows.num_rows)
+    ...         return Written.ONCE if new else Written.THERE
+    >>> app = us.Topology("counting")
+    >>> app.sink("count", "text", Counting()).name
+    'count'
+    """
 
     @abstractmethod
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
-        """Opens the target for the run with this id. Relative paths lie under `home / "out"`.
+        """Opens the target, on the node where the sink is deployed.
 
-        A target that holds another run's epochs is refused with an error, never mixed with this one's.
+        Parameters
+        ----------
+        name : str
+            Name of the sink in its topology.
+        home : Path
+            The run's home directory. Relative paths of file sinks lie under ``home / "out"``.
+        run : str
+            Id of the run.
+
+        Returns
+        -------
+        SinkWriter
+
+        Raises
+        ------
+        InvalidInput
+            If the target holds epochs of another run or another sink: they must not be mixed.
         """
 
     def directory(self) -> str | Path | None:
-        """The directory the sink has to itself, if it writes files: no two sinks of a topology may share one."""
+        """Returns the directory that a file sink needs to itself; no two sinks of a topology may share one.
+
+        Returns
+        -------
+        str, Path or None
+            None for a sink that writes no files.
+        """
         return None

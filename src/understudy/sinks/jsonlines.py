@@ -1,4 +1,4 @@
-"""Epochs as files of JSON lines: one object per row, the same bytes whoever writes them."""
+"""Epochs as files of JSON lines: one object per row, the same bytes from every writer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,35 @@ from understudy.sinks.interface import Sink, SinkWriter
 
 @dataclass(frozen=True)
 class JsonLines(Sink):
-    """Writes `epoch-0000000012.jsonl` and so on into the directory `path`, also for an epoch without rows.
+    """A sink that writes one file of JSON lines per epoch, one object a row.
 
-    Times are ISO 8601, with a Z where the type has a zone. JSON has no words for some values: decimals become text,
-    so that no digit is lost, bytes base64, durations microseconds, NaN and infinities their names.
+    Parameters
+    ----------
+    path : str or Path
+        A directory for this sink alone. A relative path lies under ``HOME/out``. Epoch 12 becomes
+        ``epoch-0000000012.jsonl``; an epoch without rows is written too.
+
+    Raises
+    ------
+    InvalidInput
+        If the path is empty or is the address of another store, such as ``s3a://…``.
+
+    Notes
+    -----
+    Times are ISO 8601, with a Z where the type has a zone. Values that JSON cannot express become text or numbers:
+    decimals text, so that no digit is lost, bytes base64, durations microseconds, NaN and infinities their names.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> import understudy as us
+    >>> writer = us.sinks.JsonLines("counts").open("counts", Path.cwd(), run="1")
+    >>> writer.write(0, pa.table({"word": ["a", "b"], "n": [3.5, float("nan")]})).name
+    'ONCE'
+    >>> print(Path("out/counts/epoch-0000000000.jsonl").read_text(), end="")
+    {"word":"a","n":3.5}
+    {"word":"b","n":"NaN"}
     """
 
     path: str | Path
@@ -33,9 +58,11 @@ class JsonLines(Sink):
         check_path(self.path)
 
     def directory(self) -> str | Path:
+        """Returns `path`; see `Sink.directory`."""
         return self.path
 
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
+        """Opens the directory for a run; see `Sink.open`."""
         return DirectoryWriter(under(home, self.path), Owner(run, name), "jsonl", encode)
 
 

@@ -1,4 +1,4 @@
-"""Which epochs a sink gave away, for targets that cannot remember it themselves.
+"""Which epochs a sink delivered, for targets that cannot remember it themselves.
 
 sinks/<name>/run                  whose epochs these are
 sinks/<name>/writers/<number>     the writers that were opened, one after the other
@@ -26,7 +26,7 @@ class Superseded(UnderstudyError):
 
 
 class Note:
-    """Files only appear, each in one step, so the note never goes back, whoever writes and however late.
+    """Files only appear, each in one step, so a late writer cannot undo a note.
 
     A writer begins an epoch, then looks whether a newer writer was opened, then delivers. So an epoch that was
     delivered twice was begun before the second writer opened, and the second writer finds it begun.

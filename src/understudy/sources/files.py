@@ -27,16 +27,50 @@ _CSV_OPTIONS = ("header", "delimiter", "sep", "quote", "escape", "nullValue", "e
 
 @dataclass(frozen=True)
 class Files(Source):
-    """A file, a directory or a glob, its files one after the other in the order of their names.
+    """A source that replays files as a stream, at a steady rate or by the times in the rows.
 
-    `rate` gives so many rows a second and slice. `event_time` names a column: epoch n holds the rows whose time lies
-    n epochs after the first row's, `speed` times as fast as it happened; the input is sorted by it, and a row that
-    goes back in time, or has none, belongs to the epoch being cut. Slices take rows in turn. Compressed files are
-    known by their ending (.gz, .bz2, .zst, .lz4, .xz). The files must not change while a run lasts: a slice that
-    returns goes on from a bookmark.
+    Pass either `rate` or `event_time`.
 
-    CSV options are Spark's: header (False), delimiter or sep, quote, escape, nullValue, encoding, multiLine. Without
-    a header the schema names the columns. Times that name no zone are UTC.
+    Parameters
+    ----------
+    path : str or Path
+        A file, a directory or a glob. Several files are read one after the other, in the order of their names. Files
+        whose names end with .gz, .bz2, .zst, .lz4 or .xz are unpacked.
+    format : {"csv", "json", "text", "parquet"}
+        Format of the files; JSON has one object a line.
+    schema : str, pyarrow.Schema, mapping or StructType, optional
+        What the rows look like, for example ``"word string, at timestamp"``. Only text files can do without.
+    rate : float, optional
+        Rows a second and slice.
+    event_time : str, optional
+        A time column by which the input is sorted. Epoch n holds the rows whose time lies n epochs after the first
+        row's. A row that goes back in time, or has no time, belongs to the epoch being cut.
+    speed : float, optional
+        How much faster than it happened `event_time` is replayed. Default: 1.
+    options : mapping, optional
+        Spark's CSV options: ``header`` (False), ``delimiter`` or ``sep``, ``quote``, ``escape``, ``nullValue``,
+        ``encoding``, ``multiLine``. Without a header the schema names the columns.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such file, the format or an option is unknown, the schema is missing, both or neither of `rate`
+        and `event_time` are given, or a number cannot be used.
+
+    Notes
+    -----
+    The files must not change during a run: after a failure a slice goes on from a bookmark. Several slices take rows in
+    turn. Times without a zone are UTC. When the last row was read the source ends, with the same epoch in all slices.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import understudy as us
+    >>> written = Path("words.csv").write_text("a,1\\nb,2\\nc,3\\n")
+    >>> source = us.sources.Files("words.csv", "csv", "word string, n long", rate=2)
+    >>> reader = source.open(0, 1, 1.0)
+    >>> [reader.read(epoch, None, reader.cut(epoch, None)).column("word").to_pylist() for epoch in (0, 1)]
+    [['a', 'b'], ['c']]
     """
 
     path: str | Path
@@ -56,7 +90,17 @@ class Files(Source):
         self.files()
 
     def files(self) -> list[Path]:
-        """The files in reading order."""
+        """Returns the files in reading order.
+
+        Returns
+        -------
+        list of Path
+
+        Raises
+        ------
+        InvalidInput
+            If there are none.
+        """
         path = Path(self.path)
         if path.is_dir():
             found = [p for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "_"))]
@@ -73,6 +117,7 @@ class Files(Source):
         )
 
     def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:
+        """Opens one slice; see `Source.open`."""
         return _FilesReader(self, slice_index, slices, epoch_s)
 
 
@@ -139,7 +184,7 @@ class _Mark:
 
 
 class _FilesReader(SourceReader):
-    """Reads ahead just as far as the epoch asked for; going back starts again at the first row."""
+    """Reads ahead only to the requested epoch; going back starts again at the first row."""
 
     def __init__(self, source: Files, slice_index: int, slices: int, epoch_s: float) -> None:
         self._source = source

@@ -146,7 +146,7 @@ def _csv_names(text: bytes, options: Options) -> list[str]:
 
 
 def _csv_stream(path: Path, schema: pa.Schema, options: Options, header: bool) -> Iterator[Piece]:
-    """Rows with newlines in them: only Arrow knows where one ends, and it does not say."""
+    """Rows with newlines in them: only Arrow finds where one ends, and it does not return it."""
     with _open(path) as stream:
         try:
             names = None if header else schema.names

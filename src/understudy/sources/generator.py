@@ -21,12 +21,44 @@ Make = Callable[[int, int, int, np.random.Generator], pa.Table]
 
 @dataclass(frozen=True)
 class Generator(Source):
-    """Calls `make(epoch, slice, rows, rng)` for every epoch.
+    """A source whose rows a function makes.
 
-    `rng` is a numpy Generator of its own for each (seed, slice, epoch): use it and nothing else that is random, and
-    derive times from the epoch, not from a clock; the same epoch is made again after a failure. `rate` is rows a
-    second and slice; fractions add up exactly. A rate that changes is a function of the seconds since the first epoch,
-    such as one of `us.sources.shapes`.
+    Parameters
+    ----------
+    make : callable
+        Called as ``make(epoch, slice, rows, rng)`` for every epoch of every slice; returns a ``pyarrow.Table`` with
+        exactly the columns of the schema. ``rng`` is a ``numpy.random.Generator`` that depends on (seed, slice, epoch)
+        alone.
+    schema : str, pyarrow.Schema, mapping or StructType
+        What the rows look like, for example ``"word string, at timestamp"``.
+    rate : float or callable, optional
+        Rows a second and slice; fractions add up exactly. A rate that changes is a function of the seconds since the
+        first epoch, such as one of ``us.sources.shapes``. Default: 1000.
+    seed : int, optional
+        Seed of ``rng``. Default: 0.
+
+    Raises
+    ------
+    InvalidInput
+        If ``make`` does not take four arguments, or the schema, the rate or the seed cannot be used.
+
+    Notes
+    -----
+    The same epoch is made again after a failure and must be the same: take chance from ``rng`` only, and derive times
+    from the epoch, not from a clock.
+
+    Examples
+    --------
+    >>> import understudy as us
+    >>> import pyarrow as pa
+    >>> def numbers(epoch, slice, rows, rng):
+    ...     return pa.table({"epoch": [epoch] * rows, "n": rng.integers(0, 100, rows)})
+    >>> source = us.sources.Generator(numbers, "epoch long, n long", rate=2.5)
+    >>> reader = source.open(0, 1, 1.0)
+    >>> [reader.read(epoch, None, None).num_rows for epoch in range(4)]
+    [2, 3, 2, 3]
+    >>> reader.read(7, None, None) == reader.read(7, None, None)
+    True
     """
 
     make: Make
@@ -51,6 +83,7 @@ class Generator(Source):
             raise _bad_number("seed", self.seed, "numpy takes no negative seeds")
 
     def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:  # noqa: ARG002 - the interface's
+        """Opens one slice; see `Source.open`."""
         return _GeneratorReader(self, slice_index, epoch_s)
 
 

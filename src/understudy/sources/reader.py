@@ -41,12 +41,59 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Reader(Source):
-    """Reads through `data_source`, a class derived from `pyspark.sql.datasource.DataSource`.
+    """A source that reads any PySpark data source; its Python code runs in the node, without a JVM.
 
-    A cut asks the reader for its latest offset and is written down, because the answer depends on the moment; the
-    rows between two offsets must be the same whenever they are read. All slices of a source must use one and the
-    same cut: each reads the partitions whose number modulo `slices` is its own. `commit` is never called: rows may
-    be read again after a failure. Times without a zone are UTC.
+    Parameters
+    ----------
+    data_source : type
+        A class derived from ``pyspark.sql.datasource.DataSource``, with a ``streamReader`` or a
+        ``simpleStreamReader``.
+    options : mapping, optional
+        Options of the data source, as for ``spark.readStream.options``.
+    schema : str, pyarrow.Schema, mapping or StructType, optional
+        What the rows look like. Default: what the data source's ``schema()`` returns.
+
+    Raises
+    ------
+    InvalidInput
+        If ``data_source`` is not such a class, or the schema cannot be read.
+
+    Notes
+    -----
+    - An epoch ends at the reader's latest offset when the epoch is cut. The offset is recorded, because it depends on
+      the moment, and the first recorded one counts.
+    - The rows between two offsets must be the same whenever they are read.
+    - Every slice reads the partitions whose number modulo the number of slices is its own; all slices share one cut.
+    - ``commit`` is never called: rows may be read again after a failure.
+    - Times without a zone are UTC.
+
+    Examples
+    --------
+    A real data source derives from ``DataSource``; this one has all that is used of it.
+
+    >>> import understudy as us
+    >>> class Counting:
+    ...     def __init__(self, options):
+    ...         self.options = options
+    ...     def schema(self):
+    ...         return "n long"
+    ...     def streamReader(self, schema):
+    ...         raise NotImplementedError
+    ...     def simpleStreamReader(self, schema):
+    ...         return self
+    ...     def initialOffset(self):
+    ...         return {"n": 0}
+    ...     def read(self, start):
+    ...         end = {"n": start["n"] + 3}
+    ...         return self.readBetweenOffsets(start, end), end
+    ...     def readBetweenOffsets(self, start, end):
+    ...         return ((n,) for n in range(start["n"], end["n"]))
+    >>> reader = us.sources.Reader(Counting).open(0, 1, 1.0)
+    >>> first = reader.cut(0, None)
+    >>> first, reader.cut(1, first)
+    ({'from': {'n': 0}, 'to': {'n': 3}}, {'from': {'n': 3}, 'to': {'n': 6}})
+    >>> reader.read(0, None, first).column("n").to_pylist()
+    [0, 1, 2]
     """
 
     data_source: Any
@@ -61,6 +108,7 @@ class Reader(Source):
 
     @property
     def name(self) -> str:
+        """The data source as errors name it."""
         name = getattr(self.data_source, "name", None)
         return f"data source '{name() if callable(name) else self.data_source}'"
 
@@ -74,6 +122,7 @@ class Reader(Source):
         return self.data_source(_Options(self.options))
 
     def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:  # noqa: ARG002 - the interface's
+        """Opens one slice; see `Source.open`."""
         source = self._instance()
         schema = _spark_schema(self.schema)
         try:

@@ -1,9 +1,4 @@
-"""Runs an application with faults and answers its report: for tests of your own topologies too.
-
-baseline = run("app.py", tmp / "a", epochs=20)
-faulty = run("app.py", tmp / "b", epochs=20, faults=["kill:node-2@epoch8"])
-assert faulty.sinks["out"].digest == baseline.sinks["out"].digest
-"""
+"""Runs an application with faults and returns its report: for fault tests of your own topologies."""
 
 from __future__ import annotations
 
@@ -35,13 +30,53 @@ def run(
     drive: Callable[[RunState, Launcher], None] | None = None,
     **options: Any,
 ) -> Report:
-    """Runs on three nodes without waiting for the clock, unless `nodes` and `fast=False` say otherwise.
+    """Runs an application on nodes of this machine, injects faults, and returns the report when the run has ended.
 
-    `options` are the other fields of `RunSpec`. With `resume` a stored run goes on: its options hold where none are
-    given.
+    Parameters
+    ----------
+    app : Path or str
+        The application file.
+    home : Path
+        Directory of the run: log, checkpoints, output (``home / "out"``), the processes' logs.
+    epochs : int, optional
+        Ends the run when every sink has delivered so many epochs. Without it the run ends with its sources.
+    nodes : int, optional
+        Number of nodes. Default: 3.
+    faults : sequence of str, optional
+        Faults as on the command line: ``"kill:node-2@epoch8"``, ``"freeze:node-1@8s+3s"``,
+        ``"switch:counts[0]=active_standby@20s"``.
+    settings : mapping, optional
+        Values for ``us.setting``, as ``--set`` gives them.
+    resume : bool, optional
+        Goes on with the run stored in `home`, with its options where none are given here. Default: False.
+    watch : callable, optional
+        Called some twenty times a second as ``watch(state)``, with the state of the run as the manager knows it.
+    drive : callable, optional
+        Called as ``drive(state, launcher)`` in place of `watch`. It can act: ``launcher.inject`` causes a fault or a
+        switch, ``launcher.finish`` ends the run.
+    **options
+        Other fields of ``understudy.model.run.RunSpec``, such as ``scheme="active_standby"``. Epochs are cut as fast as
+        they are processed unless ``fast=False`` is given.
 
-    `watch` sees how things stand, some twenty times a second; `drive` may do something about it as well: `inject` a
-    fault or a switch, or `finish` the run.
+    Returns
+    -------
+    Report
+        What ``understudy run --report`` writes; ``docs/report.md`` describes every field.
+
+    Raises
+    ------
+    UnderstudyError
+        If the application, a fault or an option is wrong, or the run cannot start.
+
+    Examples
+    --------
+    A run with a killed node delivers the same rows as one without. (The example needs Spark, so it is not run with the
+    other examples.)
+
+    >>> clean = run("app.py", tmp_path / "a", epochs=20)  # doctest: +SKIP
+    >>> faulty = run("app.py", tmp_path / "b", epochs=20, faults=["kill:node-2@epoch8"])  # doctest: +SKIP
+    >>> faulty.verdict, faulty.sinks["out"].digest == clean.sinks["out"].digest  # doctest: +SKIP
+    ('exact', True)
     """
     place = Home(home.resolve())
     wanted: dict[str, Any] = {"epochs": epochs, "nodes": nodes, "settings": settings}

@@ -15,7 +15,7 @@ def source(rate: float = 100.0) -> Operator:
 
 
 def chain(name: str, aggregation: str) -> Query:
-    """The seed's figure 1: source and filter in common, own aggregation and destination."""
+    """Grüneberger et al. 2013, Fig. 1: source and filter in common, own aggregation and destination."""
     return Query(
         name,
         (
@@ -29,7 +29,7 @@ def chain(name: str, aggregation: str) -> Query:
 
 def test_rates_loads_and_traffic_follow_from_the_source_rate() -> None:
     workload = workload_of(SharedGraph([chain("q1", "A1")]))
-    # r1 = 100, r2 = 0.5 · r1, r3 = 0.1 · r2 as in the seed's section 2.4.
+    # r1 = 100, r2 = 0.5 · r1, r3 = 0.1 · r2 as in Grüneberger et al. 2013, §2.4.
     assert workload.load.tolist() == pytest.approx([100 * 0.001, 100 * 0.002, 50 * 0.004, 5 * 0.01])
     assert workload.net_in.tolist() == pytest.approx([1000, 1000, 500, 20])
     assert workload.net_out.tolist() == pytest.approx([1000, 500, 20, 20])

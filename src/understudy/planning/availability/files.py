@@ -56,7 +56,7 @@ class HostEntry(_Strict):
 class PlanningFile(_Strict):
     """`spare` is the load replicas may use; without it, all CPU that primaries leave free.
 
-    `primaries` says where operators run already: all of them or none.
+    `primaries` maps operators to the hosts they run on already: all of them or none.
     """
 
     queries: tuple[QueryEntry, ...] = Field(min_length=1)

@@ -1,4 +1,4 @@
-"""The three steps of seed 002's section 3 in one call: rate, select, place; and what it is worth."""
+"""The three steps of Grüneberger et al. 2013, §3, in one call: rate, select, place; and the resulting availability."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Continuous queries as directed acyclic graphs of typed operators (seed 002, section 2.1)."""
+"""Continuous queries as directed acyclic graphs of typed operators (Grüneberger et al. 2013, §2.1)."""
 
 from __future__ import annotations
 

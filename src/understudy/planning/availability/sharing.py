@@ -1,4 +1,4 @@
-"""The global query graph: operators shared between queries, incrementally (seed 002, figure 1).
+"""The global query graph: operators shared between queries, incrementally (Grüneberger et al. 2013, §2.1, Fig. 1).
 
 Two operators are the same when type, predicate and inputs are. Because inputs are compared by identity in
 the graph, not by name, one pass over a query in topological order finds the whole reusable part; no search
@@ -88,7 +88,7 @@ class SharedGraph:
         return Added(tuple(started), tuple(dict.fromkeys(node.name for node in running.values())))
 
     def remove(self, name: str) -> tuple[str, ...]:
-        """Forget a query; answers with the operators that nobody else used and that are gone now."""
+        """Removes a query; returns the operators that no other query uses, which are removed too."""
         if name not in self._queries:
             raise InvalidInput(
                 f"query {name!r} is not running",
@@ -106,7 +106,7 @@ class SharedGraph:
         return tuple(released)
 
     def _start(self, name: str, operator: Operator, inputs: tuple[int, ...]) -> Node:
-        # A query may leave while others keep its operator, and its name may come back: names stay unique.
+        # Others may keep an operator of a removed query whose name is used again: operator names must stay unique.
         unique, count = name, 1
         while unique in self._names:
             count += 1

@@ -1,4 +1,4 @@
-"""Rates, loads and traffic of all running operators, as arrays (seed 002, section 2.4)."""
+"""Rates, loads and traffic of all running operators, as arrays (Grüneberger et al. 2013, §2.4)."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def network_of(problem: ReplicationProblem) -> Network:
 
 
 def _normalised(values: Floats, where: NDArray[np.bool_]) -> Floats:
-    """Where every rate is 0, rates say nothing about importance: all count the same."""
+    """Where every rate is 0, all tasks count alike."""
     total = values.sum()
     result: Floats = values / total if total > 0 else where / max(int(where.sum()), 1)
     return result

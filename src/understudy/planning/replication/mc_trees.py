@@ -1,4 +1,4 @@
-"""Minimal complete trees: what must be alive together for anything to reach a sink.
+"""Minimal complete trees (Su and Zhou 2016, §III-B): what must be alive together for anything to reach a sink.
 
 A tree holds a task of a sink; below an independent task one task that feeds it, below a correlated task
 one task of each of its input streams, down to the sources. Where one operator feeds a join along two
@@ -59,7 +59,7 @@ MOST_LISTED = 20_000
 def smallest_tree(problem: ReplicationProblem) -> tuple[frozenset[int], bool]:
     """The fewest tasks that keep output alive together, and whether that is proven.
 
-    Where the trees are too many to be listed, the branches below every task are chosen one by one: the answer is a
+    Where the trees are too many to be listed, the branches below every task are chosen one by one: the result is a
     tree, and only where branches share tasks there may be a smaller one.
     """
     if count(problem) <= MOST_LISTED:

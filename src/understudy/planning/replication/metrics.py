@@ -1,12 +1,12 @@
-"""Information loss, output fidelity and internal completeness (seed 003, equations 1 to 4).
+"""Information loss, output fidelity and internal completeness (Su and Zhou 2016, §III-A).
 
-We keep fidelity = 1 - loss. Of a task that is alive:
+We keep fidelity = 1 - loss. Of a task that is alive, with the numbers of the paper's equations:
 
 * an input stream has the mean fidelity of its substreams, weighted by their rates (1);
 * correlated inputs multiply (2), independent inputs are averaged by rate (3);
 * the output fidelity is the mean over the tasks of the sinks, weighted by their rates (4).
 
-A dead task has fidelity 0. Internal completeness has no formula in the seed; from its prose it is the
+A dead task has fidelity 0. Internal completeness has no formula in the paper; from its prose it is the
 fraction of rows that all tasks together still process, with joins counted like unions: rows reach a
 join whether or not they find a partner there. A source processes its own output rate.
 

@@ -1,4 +1,4 @@
-"""What a planner is asked and what it answers: the same for all of them."""
+"""What a planner gets and what it returns, the same for all planners."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def answer(
     deadline: Deadline,
     metrics: Metrics | None = None,
 ) -> ReplicationPlan:
-    """Measures the plan itself, so that no planner reports a number it only believes."""
+    """Builds the result of a planner; measures the plan here, so that no planner reports figures of its own."""
     metrics = metrics or Metrics(request.problem)
     chosen = sorted(set(tasks))
     alive = metrics.alive(chosen)

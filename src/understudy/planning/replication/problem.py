@@ -48,7 +48,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class ReplicationProblem:
-    """Checked when built: whoever holds one may rely on names, counts and the absence of cycles."""
+    """Checked when built: its users may rely on names, counts and the absence of cycles."""
 
     operators: tuple[Operator, ...]
     streams: tuple[Stream, ...]

@@ -21,7 +21,7 @@ NAMES = tuple(_MODULES)
 
 
 def planner(name: str) -> Planner:
-    """Loaded when asked for: only `exact` needs a solver."""
+    """Imports the planner only now: `exact` alone needs a solver."""
     if name not in _MODULES:
         raise InvalidInput(
             f"there is no algorithm called {name}",

@@ -1,6 +1,6 @@
-"""Sub-topologies and units: how seed 003 cuts a topology before planning it.
+"""Sub-topologies and units: how a topology is cut before it is planned (Su and Zhou 2016, §IV-C).
 
-The seed grows sub-topologies by depth-first searches from the sinks and asks that a `full` stream lies
+The paper grows sub-topologies by depth-first searches from the sinks and requires that a `full` stream lies
 between any two. We reach the same with components: operators joined by streams that are not full form a
 structured sub-topology; operators with only full streams around them form full ones with their neighbours
 of that kind.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from understudy.planning.replication.flows import Flow, Network
 
-_MOST_SEGMENTS = 4000  # per unit; the seed's units have no more than their widest operator has inputs
+_MOST_SEGMENTS = 4000  # per unit; the paper's units have no more than their widest operator has inputs
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checks a plan without trusting whoever made it.
+"""Checks a plan independently of the planner that made it.
 
 The fidelity is computed again here, task by task with plain recursion, sharing no code with the metrics.
 """

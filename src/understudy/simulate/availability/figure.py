@@ -1,4 +1,4 @@
-"""The figures of seed 002 from our numbers, with the values its text gives."""
+"""Figures 4 and 5 of Grüneberger et al. 2013 from our numbers, with the values their text gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from understudy.simulate.availability.summary import Point
 
-# (crash, percent) from the seed's text, for lines it names: heuristic and spare in percent of the load.
+# (crash, percent) from the paper's text, for lines it names: heuristic and spare in percent of the load.
 PAPER = {
     ("product", 50.0): [(0.02, 99.2)],
     ("out-degree", 50.0): [(0.02, 98.8)],

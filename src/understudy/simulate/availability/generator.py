@@ -1,8 +1,8 @@
-"""Random queries from six templates (seed 002, section 3.4, which gives their number and nothing else).
+"""Random queries from six templates (Grüneberger et al. 2013, §3.4, give their number and nothing else).
 
-The templates and every number here are ours; docs/availability.md says how they were chosen. Streams,
+The templates and every number here are ours; docs/availability.md explains how they were chosen. Streams,
 predicates and costs come from pools with Zipf-like popularity, so that queries share operators as users'
-queries do: many ask for the same few things.
+queries do: many read the same few streams.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DESTINATION = OperatorType.DESTINATION
 
 @dataclass(frozen=True)
 class Mix:
-    """The settings of the generator; costs are relative, the total load is scaled to what is asked for."""
+    """The settings of the generator; costs are relative, the total load is scaled to the requested one."""
 
     streams_per_load: float = 0.2
     conditions: int = 6

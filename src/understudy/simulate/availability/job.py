@@ -38,7 +38,7 @@ def run_job(
     folder: Path,
     report: Callable[[Progress], None] | None = None,
 ) -> Path:
-    """Writes `folder` anew and answers with it; `report` hears about finished tasks a few times a second."""
+    """Overwrites `folder` and returns it; calls `report` with the finished tasks a few times a second."""
     cores = spark.sparkContext.defaultParallelism
     tasks = max(1, min(runs, TASKS_PER_CORE * cores))
 

@@ -32,7 +32,7 @@ class Strategy:
 
 @dataclass(frozen=True)
 class Experiment:
-    """`hosts` carry the system load and the spare load comes as further hosts of the same capacity: the seed
+    """`hosts` carry the system load and the spare load comes as further hosts of the same capacity: the paper
     has 100 hosts of capacity 1 under a load of 100, so replicas need room beside them. `headroom` pays for
     what whole operators cannot fill."""
 

@@ -26,11 +26,20 @@ POLL_S = 0.01
 class Service(ABC):
     """A real server for tests, with its data in a directory of the caller's.
 
-    `start` returns the address that clients take. All of `stop`, `kill` and `freeze` keep the data, and `restart`
-    brings the service back on the same port. As a context manager it keeps its data in a temporary directory:
+    `start` returns the address that clients connect to. `stop`, `kill` and `freeze` keep the data, and `restart` brings
+    the service back on the same port. As a context manager a service keeps its data in a temporary directory.
 
-        with ZooKeeper() as zookeeper:
-            client = KazooClient(zookeeper.address)
+    Attributes
+    ----------
+    name : str
+        Name of the service in the registry.
+    address : str
+        What clients connect to; empty before the first start.
+
+    Examples
+    --------
+    >>> with ZooKeeper() as zookeeper:  # doctest: +SKIP
+    ...     client = KazooClient(zookeeper.address)
     """
 
     name: ClassVar[str]
@@ -40,56 +49,112 @@ class Service(ABC):
     @classmethod
     @abstractmethod
     def check(cls) -> None:
-        """Raises `Unavailable` when the service cannot be started on this machine as it is."""
+        """Checks that the service can be started on this machine as it is.
+
+        Raises
+        ------
+        Unavailable
+            If something is not installed; the error says what, and how to install it.
+        """
 
     @classmethod
     def install(cls) -> str:
-        """Fetches what the project can fetch; returns one line that says what is there."""
+        """Fetches what the project can fetch.
+
+        Returns
+        -------
+        str
+            One line that says what is installed.
+
+        Raises
+        ------
+        Unavailable
+            If something else is missing.
+        """
         cls.check()
         return "installed"
 
     @abstractmethod
     def start(self, directory: Path) -> str:
-        """Starts on free ports with empty data, waits until it answers, returns the address."""
+        """Starts on free ports with empty data and waits until the service responds to its protocol.
+
+        Parameters
+        ----------
+        directory : Path
+            Where the service keeps its data and its output; created if it does not exist.
+
+        Returns
+        -------
+        str
+            The address.
+
+        Raises
+        ------
+        Unavailable
+            If the service is not installed, ends while it starts, or does not respond in time.
+        """
 
     @abstractmethod
     def stop(self) -> None:
-        """Asks it to end, as an operator would, and waits; kills it if it does not."""
+        """Ends it with its stop signal and waits; kills it if it has not ended after 20 s."""
 
     @abstractmethod
     def kill(self) -> None:
-        """As a power cut would: everything at once, no goodbyes."""
+        """Kills all its processes at once with SIGKILL; returns when they are gone."""
 
     @abstractmethod
     def freeze(self) -> None:
-        """Stops it from running without closing anything: it is silent, not gone. Returns when all of it stands."""
+        """Stops all its processes with SIGSTOP; connections stay open. Returns when all have stopped."""
 
     @abstractmethod
-    def thaw(self) -> None: ...
+    def thaw(self) -> None:
+        """Continues all its processes after `freeze`."""
 
     @abstractmethod
     def restart(self) -> str:
-        """Ends it if it runs, starts it again on the same port with the same data, waits until it answers."""
+        """Ends it if it runs, starts it again on the same port with the same data, and waits until it responds.
+
+        Returns
+        -------
+        str
+            The address, the same as before.
+        """
 
     @abstractmethod
     def logs(self, lines: int = 40) -> str:
-        """The last lines it wrote."""
+        """Returns the last lines the service wrote.
+
+        Parameters
+        ----------
+        lines : int, optional
+            How many. Default: 40.
+
+        Returns
+        -------
+        str
+        """
 
     @property
     @abstractmethod
-    def alive(self) -> bool: ...
+    def alive(self) -> bool:
+        """Whether its processes run; a frozen service is alive."""
 
     @property
     @abstractmethod
     def processes(self) -> Sequence[psutil.Process]:
-        """Everything that runs for this service, without our keeper."""
+        """Its processes, without the keeper that watches over them."""
 
     def close(self) -> None:
-        """Kills it for good. Its directory belongs to the caller; anything it keeps elsewhere is removed."""
+        """Kills it and removes what it keeps outside its directory, which belongs to the caller."""
         self.kill()
 
     def memory_mb(self) -> float:
-        """Resident memory; pages that several processes share count once for each."""
+        """Returns the resident memory of all its processes in MB; shared pages count once for each process.
+
+        Returns
+        -------
+        float
+        """
         return sum(map(_resident, self.processes)) / 1e6
 
     def __enter__(self) -> Self:
@@ -108,7 +173,7 @@ class Service(ABC):
 
 
 class SingleService(Service):
-    """One program on one port. Subclasses say how it is prepared, started and recognised as ready."""
+    """One program on one port. Subclasses define how it is prepared, started and recognised as ready."""
 
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     user: str | None = None
@@ -121,13 +186,15 @@ class SingleService(Service):
         """Chooses ports and writes configuration and empty data into `directory`: once, before the first start."""
 
     @abstractmethod
-    def command(self) -> Sequence[str]: ...
+    def command(self) -> Sequence[str]:
+        """Returns the program and its arguments."""
 
     @abstractmethod
     def answers(self) -> bool:
-        """Whether it serves requests by now. Must not block for longer than a second."""
+        """Returns whether it serves requests by now. Must not block for longer than a second."""
 
     def environment(self) -> Mapping[str, str]:
+        """Returns the environment variables it needs beside those of this process."""
         return {}
 
     def start(self, directory: Path) -> str:
@@ -145,6 +212,7 @@ class SingleService(Service):
         self._child = spawn_foreign(self.name, self.command(), output, self.environment(), self.user)
 
     def wait_ready(self) -> None:
+        """Waits until it serves requests; raises `Unavailable` if it ends before, or takes too long."""
         deadline = time.monotonic() + READY_WITHIN_S
         while not self.answers():
             if not self.alive:
@@ -169,7 +237,7 @@ class SingleService(Service):
     def ask_to_end(self) -> None:
         """Sends the signal and does not wait."""
         self.thaw()
-        # Only the program itself is asked: it ends its own children in the order it needs.
+        # Only the program itself gets the signal: it ends its own children in the order it needs.
         for process in self.processes[:1]:
             _send(process, self.stop_signal)
 

@@ -125,8 +125,26 @@ class Broker(SingleService):
 
 
 class Kafka(Service):
-    """Clients take `address` for `bootstrap.servers`. With three brokers every topic has three copies, and
-    `acks=all` needs two of them; `brokers` holds them one by one.
+    """Kafka in KRaft mode; clients take `address` for ``bootstrap.servers``.
+
+    With three brokers every topic has three copies, and ``acks=all`` needs two of them.
+
+    Parameters
+    ----------
+    brokers : {1, 3}, optional
+        Number of brokers. Default: 1. The attribute of the same name holds them, to be killed one by one.
+
+    Raises
+    ------
+    InvalidInput
+        If another number of brokers is asked for.
+
+    Examples
+    --------
+    >>> with Kafka() as kafka:  # doctest: +SKIP
+    ...     kafka.create_topic("orders")
+    ...     kafka.kill()
+    ...     kafka.restart()
     """
 
     name: ClassVar[str] = "kafka"
@@ -204,7 +222,20 @@ class Kafka(Service):
         return [process for broker in self.brokers for process in broker.processes]
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Creates a topic and waits until every partition of it has a leader."""
+        """Creates a topic and waits until every partition of it has a leader.
+
+        Parameters
+        ----------
+        name : str
+            Name of the topic.
+        partitions : int, optional
+            Number of partitions. Default: 1.
+
+        Raises
+        ------
+        Unavailable
+            If a partition has no leader in time.
+        """
         admin, topic = _admin(self.address), import_module("confluent_kafka.admin").NewTopic(name, partitions)
         admin.create_topics([topic])[name].result(READY_WITHIN_S)
         deadline = time.monotonic() + READY_WITHIN_S
@@ -230,7 +261,7 @@ def _has_leaders(admin: Any, topic: str, partitions: int) -> bool:
 
 
 def known_brokers(address: str) -> set[int]:
-    """Which brokers this one says are there; none while it does not say."""
+    """The brokers that this one lists; none while it does not respond."""
     try:
         return set(_admin(address).list_topics(timeout=1).brokers)
     except import_module("confluent_kafka").KafkaException:

@@ -12,7 +12,7 @@ FIRST, LAST = 18_000, 32_000
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct ports on which nobody listens."""
+    """Returns distinct ports on which no process listens."""
     found: list[int] = []
     for port in random.sample(range(FIRST, LAST), LAST - FIRST):
         if len(found) == count:
@@ -25,7 +25,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def is_open(port: int) -> bool:
-    """Whether somebody accepts connections there."""
+    """Returns whether a process accepts connections there."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0

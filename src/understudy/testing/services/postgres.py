@@ -24,7 +24,15 @@ SETTINGS = ("listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_bu
 
 
 class Postgres(SingleService):
-    """Clients connect to `address`, a postgresql:// URL without a password. Every commit is on disk, as by default."""
+    """A PostgreSQL server; clients connect to `address`, a postgresql:// URL without a password.
+
+    Every commit is synced to disk, as by default.
+
+    Examples
+    --------
+    >>> with Postgres() as postgres:  # doctest: +SKIP
+    ...     connection = psycopg.connect(postgres.address)
+    """
 
     name: ClassVar[str] = "postgres"
     # Ends sessions and writes a checkpoint; SIGTERM would wait for clients to leave.
@@ -46,6 +54,7 @@ class Postgres(SingleService):
 
     @property
     def data(self) -> Path:
+        """Its data directory."""
         return (self.directory / "data").resolve()
 
     def prepare(self) -> None:

@@ -15,6 +15,27 @@ SERVICES: Mapping[str, type[Service]] = {one.name: one for one in (Kafka, ZooKee
 
 
 def named(name: str) -> type[Service]:
+    """Returns the class of a service by its name.
+
+    Parameters
+    ----------
+    name : {"kafka", "zookeeper", "s3", "postgres"}
+        Name of the service.
+
+    Returns
+    -------
+    type
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such service.
+
+    Examples
+    --------
+    >>> named("zookeeper").__name__
+    'ZooKeeper'
+    """
     if name not in SERVICES:
         raise InvalidInput(
             f"There is no service {name!r}.",

@@ -16,7 +16,14 @@ REGION = "us-east-1"
 
 
 class S3(SingleService):
-    """Clients take `address`, an http:// URL, for the endpoint; any key and secret are accepted."""
+    """An S3 store; clients take `address`, an http:// URL, for the endpoint. Any key and secret are accepted.
+
+    Examples
+    --------
+    >>> with S3() as s3:  # doctest: +SKIP
+    ...     s3.create_bucket("bags")
+    ...     store = S3Store(**s3.options("bags"))
+    """
 
     name: ClassVar[str] = "s3"
 
@@ -43,6 +50,18 @@ class S3(SingleService):
             line.close()
 
     def create_bucket(self, name: str) -> None:
+        """Creates a bucket.
+
+        Parameters
+        ----------
+        name : str
+            3 to 63 lower-case letters, digits and hyphens.
+
+        Raises
+        ------
+        InvalidInput
+            If the store refuses it.
+        """
         line = HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             line.request("PUT", f"/{name}")
@@ -57,7 +76,18 @@ class S3(SingleService):
             )
 
     def options(self, bucket: str) -> Mapping[str, Any]:
-        """What obstore takes to reach a bucket: `S3Store(**s3.options("bucket"))`."""
+        """Returns what obstore needs to reach a bucket: ``S3Store(**s3.options("bags"))``.
+
+        Parameters
+        ----------
+        bucket : str
+            Name of the bucket.
+
+        Returns
+        -------
+        mapping
+            Keyword arguments of ``obstore.store.S3Store``.
+        """
         return {
             "bucket": bucket,
             "endpoint": self.address,

@@ -1,8 +1,8 @@
 """Serves moto's S3 with two promises a real one makes: requests are atomic, and what was acknowledged stays.
 
 moto alone keeps everything in memory, and looks for a key before it writes it without holding a lock. Here requests are
-handled one at a time, and every successful change is in the journal before the client hears of it; a start replays the
-journal. A kill loses what nobody was told had happened, a power cut more: the journal is not fsynced.
+handled one at a time, and every successful change is in the journal before the response is sent; a start replays the
+journal. A kill loses only changes without a response, a power cut more: the journal is not fsynced.
 """
 
 from __future__ import annotations

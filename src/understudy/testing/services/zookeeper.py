@@ -36,7 +36,13 @@ admin.enableServer=false
 
 
 class ZooKeeper(SingleService):
-    """Clients connect to `address`, host:port. Sessions between 0.4 s and 60 s are granted."""
+    """One ZooKeeper server; clients connect to `address`, host:port. It grants sessions between 0.4 s and 60 s.
+
+    Examples
+    --------
+    >>> with ZooKeeper() as zookeeper:  # doctest: +SKIP
+    ...     client = KazooClient(zookeeper.address)
+    """
 
     name: ClassVar[str] = "zookeeper"
 

@@ -1,4 +1,8 @@
-"""How much a copy of an operator helps: names and functions, all with values in [0, 1]."""
+"""How much a replica of an operator helps: heuristics by name, all with values in [0, 1].
+
+One file per heuristic; `rating` is what each returns. May import `workload`, nothing else of planning. Start with
+`out_degree`.
+"""
 
 from __future__ import annotations
 

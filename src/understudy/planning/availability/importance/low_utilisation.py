@@ -1,4 +1,4 @@
-"""Low utilisation (seed 002, 3.1.2): small operators first, so that as many as possible get a copy."""
+"""Low utilisation (Grüneberger et al. 2013, §3.1.2): small operators first, so that many of them get a replica."""
 
 from __future__ import annotations
 

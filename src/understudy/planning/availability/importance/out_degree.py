@@ -1,4 +1,4 @@
-"""Query out-degree (seed 002, 3.1.1): the share of all queries that break with the operator."""
+"""Query out-degree (Grüneberger et al. 2013, §3.1.1): the share of all queries that break with the operator."""
 
 from __future__ import annotations
 

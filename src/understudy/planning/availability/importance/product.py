@@ -1,4 +1,4 @@
-"""Out-degree times low utilisation (seed 002, 3.2.2): the paper's stand-in for profit per weight."""
+"""Out-degree times low utilisation (Grüneberger et al. 2013, §3.2.2): their substitute for profit per weight."""
 
 from __future__ import annotations
 

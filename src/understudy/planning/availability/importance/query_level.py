@@ -1,7 +1,7 @@
-"""Query-level versions (seed 002, 3.1.3): a query with one bare operator left is hardly safer than before.
+"""Query-level versions (Grüneberger et al. 2013, §3.1.3): a query with one bare operator is hardly safer than before.
 
-The paper leaves open how operator values become a query value; we take their mean, which keeps [0, 1] and
-does not favour long queries.
+The paper leaves open how operator values become a query value. We take their mean, which stays in [0, 1] and does not
+favour long queries.
 """
 
 from __future__ import annotations

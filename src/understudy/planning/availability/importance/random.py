@@ -1,4 +1,4 @@
-"""Chance, the measure for the others."""
+"""Random importance: the baseline for the other heuristics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an importance heuristic answers."""
+"""What an importance heuristic returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Most availability for a cost, least cost for an availability: all methods side by side, with a bound."""
+"""Most availability for a cost, least cost for an availability: all methods side by side, with a bound.
+
+Start with `problem`: the two goals, and the state that every method changes. `baseline` tries all recipes of
+heuristics, `genetic` and `local` (with `moves`) search from there, `exhaustive` proves small answers, `bound` limits
+what any method can reach. May import everything else of `planning.availability`.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +83,7 @@ def _nothing(problem: Problem, survival: Survival) -> Answer:
 
 
 def _placed(problem: Problem, limit: Bound) -> Copies:
-    """The relaxed choice, put on hosts: the search starts from it if it keeps the constraint."""
+    """Places the choice of the relaxation on hosts; the search starts from it if it keeps the constraint."""
     levels = np.zeros(len(problem.workload.operators), dtype=np.int64)
     levels[list(limit.chosen)] = 1
     value = problem.workload.degree.astype(np.float64)
@@ -86,7 +91,7 @@ def _placed(problem: Problem, limit: Bound) -> Copies:
 
 
 def _judge(problem: Problem, answer: Answer, limit: Bound | None) -> Answer:
-    """An answer that meets the bound is optimal, whoever found it."""
+    """Marks an answer that meets the bound as optimal, whichever method found it."""
     if answer.status is not Status.FEASIBLE or limit is None:
         return answer
     value = answer.availability if problem.cost_limit is not None else answer.cost

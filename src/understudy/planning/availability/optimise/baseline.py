@@ -40,7 +40,7 @@ def baselines(problem: Problem, survival: Survival, seed: int) -> list[Answer]:
 
 
 def _limited(problem: Problem, survival: Survival, recipe: Recipe, seed: int) -> list[State]:
-    """Selection counts load, the limit counts price: once as if all hosts were dear, once as if cheap."""
+    """Selection limits load and the problem limits cost: tries the loads for the highest and the lowest price."""
     limit = problem.cost_limit or 0.0
     prices = [price for price in problem.cluster.prices if price > 0] or [1.0]
     states = [_state(problem, survival, recipe, limit / price, seed) for price in {max(prices), min(prices)}]
@@ -48,7 +48,7 @@ def _limited(problem: Problem, survival: Survival, recipe: Recipe, seed: int) ->
 
 
 def _aimed(problem: Problem, survival: Survival, recipe: Recipe, seed: int) -> list[State]:
-    """Halve the spare load between nothing and everything towards the least that reaches the target."""
+    """Bisects the spare load for the least that reaches the target."""
     low, high = 0.0, problem.level * problem.workload.total_load
     found: list[State] = []
     for attempt in range(HALVINGS + 2):

@@ -42,7 +42,7 @@ class _Terms:
 
     @property
     def scale(self) -> float:
-        """Losses are a millionth and less; the solver's tolerances are not."""
+        """Scales losses up: they can be a millionth or less, which is below the solver's tolerances."""
         return 100.0 / max((abs(weight) for weight, _ in self.parts if weight), default=1.0)
 
 

@@ -25,7 +25,7 @@ MARGIN = 1e-12
 
 
 def prove(problem: Problem, survival: Survival, start: Answer, nodes: int = NODES) -> Answer | None:
-    """The best answer, proven; None when the node budget runs out, or certainly would."""
+    """Returns the proven best answer; None when the node budget runs out, or certainly would."""
     hosts = len(problem.cluster.hosts)
     ways = sum(comb(hosts - 1, count) for count in range(problem.level + 1))
     if len(problem.workload.operators) * log(ways) > HOPELESS:
@@ -91,7 +91,7 @@ class _Search:
         return limit is None or self.state.cost + self.state.price(changes) <= limit + SLACK
 
     def _promising(self) -> bool:
-        """Can the optimistic completion beat the best known answer?"""
+        """Whether the optimistic completion can beat the best known answer."""
         rank = self.problem.rank(self._optimistic(), self.state.cost)
         if rank[0] != self.best_rank[0]:
             return rank[0] > self.best_rank[0]

@@ -1,4 +1,4 @@
-"""Genetic search, the seed's own suggestion (section 4): replica hosts of every operator are the genes.
+"""Genetic search, as Grüneberger et al. 2013, §4, suggest: replica hosts of every operator are the genes.
 
 Children take each operator's replicas from one of their parents; what then does not fit or costs too much is
 dropped in random order, so every individual is a real placement. The heuristics' answers are in the first

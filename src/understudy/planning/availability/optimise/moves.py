@@ -1,7 +1,7 @@
 """Steps of the local search: protect a query's part on one host, drop, prune, move.
 
-Protecting operators one by one is blind: a query that has two bare operators on a host gains nothing from
-a copy of the first. The unit is therefore everything a query has on one host.
+A search that adds replicas one operator at a time finds nothing where a query has two bare operators on a host: a
+replica of one of them gains nothing. The unit is therefore everything a query has on one host.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def best_host(state: State, operator: int, pending: Changes) -> int | None:
 
 
 def build(state: State, allowed: Iterable[Part]) -> None:
-    """Add parts by gain per cost while the goal wants more; stale gains are checked when they come up."""
+    """Adds parts by gain per cost until the goal is met; a stale gain is computed again when it comes first."""
     heap: list[tuple[float, Part]] = []
     for part in allowed:
         changes = protect(state, part)
@@ -99,7 +99,7 @@ def build(state: State, allowed: Iterable[Part]) -> None:
 
 
 def prune(state: State) -> None:
-    """Give up replicas that cost something and are not needed for the goal, the dearest first."""
+    """Drops replicas that cost something and are not needed for the goal, the dearest first."""
     replicas = [(o, h) for o, hosts in enumerate(state.copies) for h in hosts[1:]]
     for operator, host in sorted(replicas, key=lambda r: -state.load[r[0]] * state.cluster.prices[r[1]]):
         kept = tuple(other for other in state.copies[operator] if other != host)
@@ -113,7 +113,7 @@ def prune(state: State) -> None:
 
 
 def improve_hosts(state: State) -> None:
-    """Move single replicas to better hosts until none wants to move."""
+    """Moves single replicas to better hosts until no move helps."""
     moved = True
     while moved:
         moved = False

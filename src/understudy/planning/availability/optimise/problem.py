@@ -1,4 +1,4 @@
-"""The two problems of seed 002's section 4, and a state that knows what a change is worth.
+"""The two problems of Grüneberger et al. 2013, §4, and a state that evaluates changes.
 
 Primaries stay where they are: they run, and moving them is a migration, not a replication decision. Cost is
 what the replicas take, load times price of the host.
@@ -168,7 +168,7 @@ class State:
             return self._at_least(copies)
 
     def _at_least(self, copies: list[tuple[int, ...]]) -> float:
-        """Survival of the parts multiplied: never above the truth, because up hosts help every part."""
+        """Multiplies the survival of the operators: a lower bound, because a host that is up helps all of them."""
         value = 1.0
         for hosts in copies:
             value *= self.survival.query([hosts])

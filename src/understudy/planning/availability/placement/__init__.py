@@ -1,4 +1,8 @@
-"""Where the copies go: names and functions; never two copies of an operator in one domain."""
+"""Hosts for the replicas: placements by name; never two copies of an operator in one domain.
+
+`cluster` describes hosts, `bins` keeps their free room, `placed` is what a placement returns. One file per placement:
+`first_fit`, `coloured`, `interleaved`. May import `workload`. Start with `first_fit`.
+"""
 
 from __future__ import annotations
 

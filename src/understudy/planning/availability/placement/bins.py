@@ -14,7 +14,7 @@ CLOSED = -1.0
 
 
 class Bins:
-    """A tournament tree over the free CPU: O(log n) where the paper's first-fit looks at all n hosts.
+    """A tournament tree over the free CPU: O(log n) where plain first-fit looks at all n hosts.
 
     `limit` is the most copies a host may take from now on (the colour constraint); a host that has reached
     it is closed in the tree, so it costs nothing to pass over.

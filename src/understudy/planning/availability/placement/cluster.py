@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """`crash` is the probability to be down within the period one plans for (the seed: one day)."""
+    """`crash` is the probability to be down within the planning period (one day in Grüneberger et al. 2013)."""
 
     name: str
     cpu: float = 1.0

@@ -1,7 +1,7 @@
-"""Bin packing with colours (seed 002, 3.3.2): as few replicas on one host as possible.
+"""Bin packing with colours (Grüneberger et al. 2013, §3.3.2): as few replicas on one host as possible.
 
 Every replica has a colour of its own, so "at most c colours on a host" means at most c replicas. The
-smallest c that packs is taken; past the upper bound C plain first-fit answers. Packing with a limit is itself
+smallest c that packs is taken; past the upper bound C plain first-fit is used. Packing with a limit is itself
 hard, so each c is tried three ways: by importance, by falling load, and, with few replicas, exhaustively.
 Only the last can prove that a c is impossible; `proven` tells.
 """
@@ -34,7 +34,7 @@ def place(
     importance: Floats,
     most: int | None = None,
 ) -> Placed:
-    """`most` is the seed's C; without it every c is allowed, up to all replicas on one host."""
+    """`most` is the upper bound C; without it every c is allowed, up to all replicas on one host."""
     order = in_order(levels, importance)
     if not order:
         return Placed(tuple((host,) for host in primary), colours=0, proven=True)

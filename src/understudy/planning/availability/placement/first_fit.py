@@ -1,4 +1,4 @@
-"""First-fit with neighbours preferred (seed 002, 3.3.1).
+"""First-fit with neighbours preferred (Grüneberger et al. 2013, §3.3.1).
 
 Hosts that already run predecessors or successors of the operator come first, most of them first; then all
 hosts in order. Primaries come in the order their queries came, as a running system gets them; replicas come
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def primaries(workload: Workload, cluster: Cluster) -> Placed:
-    """In order of arrival; if that leaves someone outside, again with the largest operators first."""
+    """In order of arrival; if an operator then finds no host, again with the largest operators first."""
     arrival = range(len(workload.operators))
     placed = _primaries(workload, cluster, arrival)
     if placed.unplaced:

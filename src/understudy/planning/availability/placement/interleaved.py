@@ -1,6 +1,6 @@
-"""Interleaved placement (seed 004, 6.2.4): a dead host's work falls on all the others in equal parts.
+"""Interleaved placement (Martin 2015, §6.2.4): a dead host's work falls on all the others in equal parts.
 
-Each replica goes to the host that has least of this primary host's load so far. Whoever is lowest receives
+Each replica goes to the host that has least of this primary host's load so far. The host with the least receives
 next, so the largest and the smallest share differ by at most one slice, in whatever order the slices come.
 Among equals the host with the least replica load wins, which keeps the whole cluster level.
 """

@@ -1,4 +1,4 @@
-"""What a placement answers: where every copy is, and what did not fit."""
+"""What a placement returns: the host of every copy, and what did not fit."""
 
 from __future__ import annotations
 

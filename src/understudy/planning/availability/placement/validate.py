@@ -1,4 +1,4 @@
-"""An independent check of a placement: it knows the rules and none of the algorithms."""
+"""An independent check of a placement: it states the rules and shares no code with the algorithms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Which operators get how many replicas: names and functions, all within the spare load."""
+"""Which operators get how many replicas: selections by name, all within the spare load.
+
+One file per selection (`simple`, `density`, `exact`); `selected` is what each returns. May import `workload` and
+`importance`. Start with `simple`.
+"""
 
 from __future__ import annotations
 

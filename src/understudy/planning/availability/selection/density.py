@@ -1,4 +1,4 @@
-"""The knapsack's greedy rule (seed 002, 3.2.2): most importance per unit of load first."""
+"""The knapsack's greedy rule (Grüneberger et al. 2013, §3.2.2): most importance per unit of load first."""
 
 from __future__ import annotations
 

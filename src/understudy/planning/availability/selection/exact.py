@@ -1,7 +1,7 @@
-"""The 0-1 knapsack, solved exactly for real-valued loads (seed 002, 3.2.2 calls it too slow to use).
+"""The 0-1 knapsack, solved exactly for real-valued loads; Grüneberger et al. 2013, §3.2.2, expect it to be too slow.
 
-Nemhauser and Ullmann's list of undominated (weight, value) pairs, cut by Dantzig's bound: a pair that cannot
-beat the greedy answer even with a fractional fill of what follows is dropped. Operators come by falling
+The undominated (weight, value) pairs of Nemhauser and Ullmann 1969, cut by the bound of Dantzig 1957: a pair that
+cannot beat the greedy answer even with a fractional fill of what follows is dropped. Operators come by falling
 density, so the bound is tight and a thousand operators take milliseconds.
 """
 

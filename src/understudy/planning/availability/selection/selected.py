@@ -1,4 +1,4 @@
-"""What a selection answers."""
+"""What a selection returns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Selector = Callable[["Workload", "Rating", float, int], Selected]
 
 
 def fill(order: Ints, load: Floats, spare: float, copies: int = 1) -> tuple[list[int], float]:
-    """Take what fits, in order; what does not fit is passed over so that the spare load is really used."""
+    """Takes what fits, in order; what does not fit is passed over, so that the spare load is used."""
     taken: list[int] = []
     left = spare + SLACK
     weights = (load * copies).tolist()
@@ -48,5 +48,5 @@ def fill(order: Ints, load: Floats, spare: float, copies: int = 1) -> tuple[list
 
 
 def descending(values: Floats) -> Ints:
-    """Positions by falling value; ties keep their order, so a seed gives one answer."""
+    """Positions by falling value; ties keep their order, so that the result is deterministic."""
     return np.argsort(-values, kind="stable")

@@ -1,6 +1,6 @@
-"""Simple operator selection (seed 002, 3.2.1): by importance until the spare load is used.
+"""Simple operator selection (Grüneberger et al. 2013, §3.2.1): by importance until the spare load is used.
 
-`stepwise` gives everyone one replica before anyone gets a second; `at_once` gives the chosen level to the
+`stepwise` gives every operator one replica before any gets a second; `at_once` gives the chosen level to the
 most important ones and leaves nothing for the rest. With a query-level rating whole queries are taken, and
 single operators only with what is left over.
 """

@@ -1,4 +1,8 @@
-"""The availability model: how likely each query still runs, exact where it can be."""
+"""The availability model: the probability that each query still runs, exact where that is possible.
+
+`exact` solves, `monte_carlo` samples what is too entangled, `outcome` evaluates drawn failures. May import `workload`
+and `placement`. Start with `exact`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The exact probability that a query survives.
 
 "Every operator has a copy on a host that is up" is a conjunction of clauses over hosts without negation. It
-is solved by conditioning: a clause that contains another one says nothing new; a clause with one host forces
+is solved by conditioning: a clause that contains another one is redundant; a clause with one host forces
 it; clauses without a common host are independent; what remains is split on the host that occurs most often.
 Correlated domains are one more variable each, split on before their hosts.
 """
@@ -19,7 +19,7 @@ STEPS = 20_000
 
 
 class TooHard(Exception):
-    """The step budget is gone; ask Monte Carlo."""
+    """The step budget is used up; the caller samples instead (`monte_carlo`)."""
 
 
 class Survival:

@@ -19,7 +19,7 @@ CHUNK = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Per query: share of trials survived and Wilson's interval; `mean` with `half` is their average."""
+    """Per query: share of trials survived with the interval of Wilson 1927; `mean` with `half` is their average."""
 
     survival: Floats
     low: Floats
@@ -39,7 +39,7 @@ def estimate(workload: Workload, cluster: Cluster, placed: Placed, trials: int, 
         running = ~broken(workload, copies, down)
         alive += running.sum(axis=0)
         means.append(running.mean(axis=1) if running.shape[1] else np.ones(len(running)))
-    # Queries of one trial share its failures: the spread of trial means, not of queries, is the truth.
+    # Queries of one trial share its failures: the interval follows from the spread of trial means, not of queries.
     per_trial = np.concatenate(means)
     half = Z95 * float(per_trial.std(ddof=1)) / np.sqrt(trials) if trials > 1 else 1.0
     low, high = wilson(alive, trials)
@@ -47,7 +47,7 @@ def estimate(workload: Workload, cluster: Cluster, placed: Placed, trials: int, 
 
 
 def wilson(successes: Floats, trials: int) -> tuple[Floats, Floats]:
-    """Stays inside [0, 1] and is honest near 1, where survival probabilities live."""
+    """Wilson's interval: stays inside [0, 1] and covers well near 1, where survival probabilities lie."""
     share = successes / trials
     middle = share + Z95**2 / (2 * trials)
     half = Z95 * np.sqrt(share * (1 - share) / trials + (Z95 / (2 * trials)) ** 2)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def broken(workload: Workload, copies: Ints, down: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """`copies` as in `Placed.matrix()`, `down` as trials × hosts; the answer is trials × queries.
+    """`copies` as in `Placed.matrix()`, `down` as trials × hosts; the result is trials × queries.
 
     An operator is gone when all its copies are; a query is broken when one of its operators is gone.
     """

@@ -5,8 +5,8 @@ box quickly; while that bound owes more to overestimated products than to broken
 factor of the worst product. Then the integers are put back: the programme now proposes a plan, and the box is
 cut through it if need be. At a cut the bound of a product is exact, so no proposal is overestimated twice.
 
-Before the search, and with a plan in hand, every factor is asked how small and how large it can be in a plan
-that is better: that shrinks the first box, often to almost nothing.
+Before the search, where a plan is known, the range that every factor can have in a better plan is computed: that
+shrinks the first box, often to almost nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-7
 _ROUNDS = 3  # of shrinking the first box
-_MOST_SHRUNK = 60  # factors; asking more costs more than it saves
+_MOST_SHRUNK = 60  # factors; shrinking more of them costs more than it saves
 
 
 @dataclass(slots=True)
@@ -75,11 +75,11 @@ class BoxSearch:
         return Answer(best.tasks, best.value, max(best.value, min(start.bound, max(left, self._settled_below()))))
 
     def _floor(self) -> float:
-        """Below this a box is of no interest."""
+        """Boxes with a bound below this value are dropped."""
         return max(self._best.value + slack(self._best.value), self._enough)
 
     def _settled_below(self) -> float:
-        """What the boxes that were dropped may still have held."""
+        """The highest value that a dropped box may still hold."""
         return self._enough if self._enough > self._best.value else self._best.value
 
     def _expand(self, bound: float, boxes: dict[int, Box]) -> list[Node]:
@@ -104,13 +104,13 @@ class BoxSearch:
         return [self._node(bound, boxes)] if self._deadline.over() else []
 
     def _worth_cutting(self, cut: _Cut, bound: float, boxes: dict[int, Box]) -> bool:
-        """Without integers, narrow boxes change little: then it is the integers that are missing."""
+        """False for a narrow box: cutting it changes the relaxation little, and the integers have to be put back."""
         low, high = self._model.box(cut.column, boxes)
         wide = high - low > (1 if cut.integer else 0.02 * high)
         return wide and cut.excess > 0.2 * (bound - self._best.value)
 
     def _solved(self, boxes: dict[int, Box], *, integer: bool) -> Solution:
-        floor = 0.0  # a programme without products is solved once, and faster without being told what to beat
+        floor = 0.0  # a programme without products is solved once, which is faster without a value to beat
         if self._model.bilinear:
             floor = max(self._best.value + slack(self._best.value) / 2, self._enough)
         programme = self._model.programme(self._budget, boxes, at_least=floor, integer=integer)
@@ -131,7 +131,7 @@ class BoxSearch:
         return chosen
 
     def _cut(self, values: Floats, boxes: dict[int, Box]) -> _Cut | None:
-        """Where the programme believed too much."""
+        """The cut at the product or curve that the programme overestimated most; None if it overestimated nothing."""
         worst: _Cut | None = None
         for curve in self._model.curves:
             excess = float(values[curve.value] - curve.curve.at(round(values[curve.spent])))
@@ -220,5 +220,5 @@ def _similar(old: Box | None, new: Box) -> bool:
 
 
 def slack(value: float) -> float:
-    """Relative for small values: a plan worth 0.001 deserves the same care as one worth 1."""
+    """The difference that counts as none: relative, down to values of 0.001."""
     return TOLERANCE * max(value, 1e-3)

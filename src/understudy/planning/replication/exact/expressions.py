@@ -42,7 +42,7 @@ class Algebra:
     """Builds and stores sums; the numbers in `Term.sums` are positions in `terms`.
 
     With `only_scalars`, nothing but sums marked as scalars (what a full stream hands to all its readers) is
-    taken out of other sums. Curves want everything factored; a programme prefers a task times a sum, which
+    taken out of other sums. Curves need everything factored; a programme is better with a task times a sum, which
     is linear, to a product of two sums, which is not.
     """
 
@@ -135,7 +135,7 @@ class Algebra:
         """Open what hides a shared sum: plain sums, and x·(a + r) + y·(a + s) = (x + y)·a + x·r + y·s.
 
         Left closed, `a` would be gated by every task apart, and a relaxation would see the smaller of the
-        two where the truth is their product.
+        two where their product is right.
         """
         shared = self._shared_inside(parts)
         opened, changed = list[Term](), False

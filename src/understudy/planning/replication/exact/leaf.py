@@ -1,4 +1,4 @@
-"""An entangled part of a product, known better and better: bounds from both sides for every budget."""
+"""An entangled part of a product: lower and upper bounds for every budget, tightened on demand."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 A task is a binary column, a sum a continuous one. Replicated tasks times one sum is the smaller of them,
 which is linear and exact once the tasks are integers. A sum that shares no task with the rest, and whose
 curve is known, shrinks to two columns: the replicas given to it and the value it then has. Only a product of
-two sums is not linear: it is bounded over the box its factors are known to lie in (McCormick), and whoever
-solves the programme must split boxes until the bound is tight.
+two sums is not linear: it is bounded over the box its factors lie in (McCormick 1976), and the solver of the
+programme (`boxes`) splits boxes until the bound is tight.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`dynamic` (seed 003, algorithm 1): grow plans tree by tree, one replica at a time; optimal, exponential.
+"""`dynamic` (Su and Zhou 2016, §IV-A, Algorithm 1): grow plans tree by tree; optimal, exponential.
 
-The listing is lost in our text; this follows the prose. At every usage u, each candidate plan is extended by
+We had the prose of the algorithm, not its listing. At every usage u, each candidate plan is extended by
 each tree that brings exactly u - |plan| new tasks. A candidate is dropped once no tree could still extend it.
 Starting from the empty plan gives the first candidates (one tree each) without a special case, also where
 trees have different sizes. It grows with the number of trees, so it gives up on time or on memory.

@@ -1,4 +1,4 @@
-"""`exact`: the proven optimum, far beyond the sizes the seed calls out of reach.
+"""`exact`: the proven optimum, far beyond the sizes that Su and Zhou 2016, §VI-C, call out of reach.
 
 The metric becomes an expression. Where its parts share no task, a dynamic programme over budgets solves it;
 what is entangled goes to a mixed-integer programme, and products of sums to a branch and bound around it.

@@ -1,6 +1,6 @@
-"""`greedy` (seed 003, algorithm 2): replicate the tasks whose failure alone hurts most.
+"""`greedy` (Su and Zhou 2016, §IV-B, Algorithm 2): replicate the tasks whose failure alone hurts most.
 
-It never asks whether its tasks form complete trees, which is why it does badly with small budgets.
+It ignores whether its tasks form complete trees, so it does badly with small budgets.
 """
 
 from __future__ import annotations

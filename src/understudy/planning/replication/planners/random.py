@@ -1,4 +1,4 @@
-"""`random`: any tasks, the yardstick below every idea."""
+"""`random`: random tasks; the baseline for the other planners."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""`structure-aware` (seed 003, algorithms 3, 4 and 5): grow complete trees, part by part.
+"""`structure-aware` (Su and Zhou 2016, §IV-C, Algorithms 3 to 5): grow complete trees, part by part.
 
 Algorithm 5 starts with one tree in every sub-topology and then always takes the extension, of any
 sub-topology, that gains most per replica. Algorithm 4 extends a full sub-topology by one task, algorithm 3 a
-structured one by the segments of a unit, completed through its neighbours. Its listing is lost in our text
-and is rebuilt from the prose, with two readings of our own: among several connected segments the cheapest
+structured one by the segments of a unit, completed through its neighbours. We had no listing of
+Algorithm 3 and rebuilt it from the prose, with two readings of our own: among several connected segments the cheapest
 is taken, then the one worth most; gains are measured on the whole plan, with the other
 sub-topologies as they stand.
 
 Segments that still form no tree, because an output is read along two ways, are completed task by task.
 
-As in the seed there is no plan below one replica per operator.
+As in the paper there is no plan below one replica per operator.
 """
 
 from __future__ import annotations
