@@ -7,6 +7,9 @@ from tests.simulated.world import TokenSink, TokenSource
 from understudy.model.recovery import Recovery
 from understudy.model.topology import Topology
 
+STATEFUL = ("counts", "met")
+"""Operators that keep state, in every topology here."""
+
 
 def word_count(recovery: Recovery | None = None, *, live: bool = False, deterministic: bool = True) -> Topology:
     """lines -> words -> counts (stateful, by key) -> out: two slices of each, one of the sink."""
@@ -22,7 +25,7 @@ def word_count(recovery: Recovery | None = None, *, live: bool = False, determin
 
 def chain(recovery: Recovery | None = None) -> Topology:
     """lines -> counts (stateful) -> out: one slice of each, the smallest that has everything."""
-    app = Topology("chain", epoch="1 second")
+    app = Topology("chain", epoch="200 ms")
     lines = app.source("lines", TokenSource())
     counted = app.operator(lines, name="counts", key="word", recovery=recovery)(one)
     app.sink("out", counted, TokenSink())
@@ -31,7 +34,7 @@ def chain(recovery: Recovery | None = None) -> Topology:
 
 def join(recovery: Recovery | None = None) -> Topology:
     """Two sources that meet in a stateful join, then a second stateful operator."""
-    app = Topology("join", epoch="1 second")
+    app = Topology("join", epoch="200 ms")
     left = app.source("left", TokenSource("left"))
     right = app.source("right", TokenSource("right", recorded=True))
     met = app.operator(left, right, name="met", key="word", slices=2, recovery=recovery)(two)
