@@ -175,7 +175,7 @@ class Recorder:
             launcher.finish()
         replicas = [r for node in state.nodes for r in node.replicas if r.primary]
         for one in state.slices:
-            own = next((r for r in replicas if r.slice == one.slice), None)
+            own = next((r for r in replicas if str(r.slice) == one.slice), None)
             if one.kind != "operator" or own is None or own.epoch <= self._seen.get(one.slice, -1):
                 continue
             self._seen[one.slice] = own.epoch

@@ -118,10 +118,10 @@ class Bags:
         self.there[slice_id] = {e for e in self.there.get(slice_id, set()) if (slice_id, e) not in away}
         self.damaged -= away
 
-    def damage_of(self, reader: SliceId) -> tuple[tuple[str, int], ...]:
+    def damage_of(self, reader: SliceId) -> tuple[tuple[SliceId, int], ...]:
         """Every damaged bag that a slice may still need."""
         upstream = {channel.upstream for channel in self.layout.channels(reader)}
-        found = [(e, str(one)) for one, e in self.damaged if one in upstream and e > self.acks.get((reader, one), -1)]
+        found = [(e, one) for one, e in self.damaged if one in upstream and e > self.acks.get((reader, one), -1)]
         return tuple((name, epoch) for epoch, name in sorted(found))
 
 
@@ -139,7 +139,7 @@ class Hosted:
 
     @property
     def slice(self) -> SliceId:
-        return SliceId.parse(self.deploy.slice)
+        return self.deploy.slice
 
     def change(self, **changes: Any) -> None:
         self.status = self.status.model_copy(update=changes)
@@ -229,13 +229,13 @@ class Node:
                         self.cluster.bags.acknowledge(slice_id, message.epoch)
 
     def _stop(self, stop: Stop) -> None:
-        slice_id = SliceId.parse(stop.slice)
+        slice_id = stop.slice
         current = self.replicas.get(slice_id)
         if current is not None and current.deploy.generation == stop.generation:
             del self.replicas[slice_id]
 
     def _deploy(self, deploy: Deploy) -> None:
-        slice_id = SliceId.parse(deploy.slice)
+        slice_id = deploy.slice
         current = self.replicas.get(slice_id)
         if not self.begun or (current is not None and current.deploy.generation > deploy.generation):
             return
@@ -265,7 +265,7 @@ class Node:
         hosted.change(primary=deploy.primary, asked=deploy.capabilities, ship_every=deploy.ship_every)
 
     def _known(self, deploy: Deploy) -> int:
-        slice_id = SliceId.parse(deploy.slice)
+        slice_id = deploy.slice
         is_sink = self.cluster.layout[slice_id.operator].kind is Kind.SINK
         return deploy.resume_at - 1 if is_sink else self.cluster.bags.newest(slice_id)
 
@@ -358,7 +358,7 @@ class Node:
             hosted.change(state=State.FAILED, failure=failure(final=True))
 
 
-def failure(*, final: bool = False, damaged: tuple[tuple[str, int], ...] = ()) -> Failure:
+def failure(*, final: bool = False, damaged: tuple[tuple[SliceId, int], ...] = ()) -> Failure:
     return Failure(what="it broke", why="the test wants it", fix="none", final=final, damaged=damaged)
 
 

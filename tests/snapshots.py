@@ -21,7 +21,7 @@ def replica(slice_id: SliceId, generation: int = 1, **changes: Any) -> ReplicaSt
     usual: dict[str, Any] = {"state": State.RUNNING, "epoch": 5, "steps": Steps(done=True)}
     if not changes.get("primary", True):
         usual["ship_every"] = 0
-    return ReplicaStatus(slice=str(slice_id), generation=generation, **(usual | changes))
+    return ReplicaStatus(slice=slice_id, generation=generation, **(usual | changes))
 
 
 def node(name: str, *replicas: ReplicaStatus, **changes: Any) -> NodeView:
@@ -60,9 +60,7 @@ def failing(base: Snapshot, broken: dict[SliceId, Any]) -> Snapshot:
         replace(
             view,
             replicas=tuple(
-                r.model_copy(update={"state": State.FAILED, "failure": broken[SliceId.parse(r.slice)]})
-                if SliceId.parse(r.slice) in broken
-                else r
+                r.model_copy(update={"state": State.FAILED, "failure": broken[r.slice]}) if r.slice in broken else r
                 for r in view.replicas
             ),
         )

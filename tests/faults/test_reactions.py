@@ -44,7 +44,7 @@ def primary(state: RunState) -> str:
 
 
 def replica(state: RunState, primary: bool) -> ReplicaStatus | None:
-    found = [r for node in state.nodes for r in node.replicas if r.slice == "sums[0]" and r.primary == primary]
+    found = [r for node in state.nodes for r in node.replicas if str(r.slice) == "sums[0]" and r.primary == primary]
     return found[0] if found else None
 
 

@@ -20,6 +20,7 @@ from understudy.coordination.sqlite import SqliteStore
 from understudy.model import hashing
 from understudy.model.event import COUNT
 from understudy.model.messages import Receipt, ReplicaStatus, Steps
+from understudy.model.names import SliceId
 from understudy.model.run import Rhythm
 from understudy.model.spans import union
 from understudy.reporting.report import told_kinds
@@ -287,7 +288,7 @@ def test_a_new_dashboard_begins_with_the_epochs_that_come(tmp_path: Path) -> Non
 
 
 def status(generation: int, **more: Any) -> ReplicaStatus:
-    return ReplicaStatus(slice="a[0]", generation=generation, **more)
+    return ReplicaStatus(slice=SliceId("a", 0), generation=generation, **more)
 
 
 def test_replicas_that_are_long_gone_are_added_up() -> None:
@@ -301,7 +302,7 @@ def test_replicas_that_are_long_gone_are_added_up() -> None:
             "gaps": ((generation, generation),),
         }
         ledger.see([status(generation, **one)])
-    ledger.compact({"a[0]": frozenset({2, 100})})
+    ledger.compact({SliceId("a", 0): frozenset({2, 100})})
     kept = sorted(replica.generation for replica in ledger.replicas)
     assert kept == [2, 95, 96, 97, 98, 99, 100], "alive, the last four that are gone, and one for all others"
     assert sum(replica.rows_in for replica in ledger.replicas) == 1000
@@ -315,7 +316,7 @@ def test_replicas_that_are_long_gone_are_added_up() -> None:
 def test_a_zombie_that_was_added_up_does_not_count_twice() -> None:
     ledger = Ledger(None)
     ledger.see([status(generation, rows_in=10) for generation in range(1, 11)])
-    ledger.compact({"a[0]": frozenset({1, 10})})
+    ledger.compact({SliceId("a", 0): frozenset({1, 10})})
     ledger.see([status(3, rows_in=15), status(1, rows_in=20), status(11, rows_in=1)])
     assert sum(replica.rows_in for replica in ledger.replicas) == 90 + 20 + 1
 

@@ -140,7 +140,7 @@ def with_sources(base: Snapshot, **changes: Any) -> Snapshot:
     nodes = tuple(
         replace(
             view,
-            replicas=tuple(r.model_copy(update=changes) if r.slice.startswith("lines") else r for r in view.replicas),
+            replicas=tuple(r.model_copy(update=changes) if r.slice.operator == "lines" else r for r in view.replicas),
         )
         for view in base.nodes
     )
@@ -211,7 +211,7 @@ def test_the_failure_of_an_old_replica_does_not_matter() -> None:
 
 
 def test_a_damaged_bag_is_made_again_by_the_slice_it_came_from() -> None:
-    found = assigns(decide(failing(healthy(), {COUNTS: failure(damaged=(("words[0]", 4),))}), DETECTOR))
+    found = assigns(decide(failing(healthy(), {COUNTS: failure(damaged=((WORDS, 4),))}), DETECTOR))
     assert {s: (a.generation, a.rewind, a.failures, a.waits_for) for s, a in found.items()} == {
         COUNTS: (2, None, 0, (WORDS,)),
         WORDS: (2, 4, 0, ()),
@@ -219,7 +219,7 @@ def test_a_damaged_bag_is_made_again_by_the_slice_it_came_from() -> None:
 
 
 def test_all_damaged_bags_are_made_again_at_once() -> None:
-    torn = failure(damaged=(("words[0]", 4), ("words[1]", 5), ("words[0]", 6), ("words[0]", 7)))
+    torn = failure(damaged=((WORDS, 4), (SliceId("words", 1), 5), (WORDS, 6), (WORDS, 7)))
     found = assigns(decide(failing(healthy(), {COUNTS: torn}), DETECTOR))
     assert {s: (a.rewind, a.rewind_to) for s, a in found.items()} == {
         COUNTS: (None, -1),
@@ -231,19 +231,17 @@ def test_all_damaged_bags_are_made_again_at_once() -> None:
 
 def spoilt(base: Snapshot, epoch: int, **changes: Any) -> tuple[Instruction, ...]:
     tried = tuple(replace(a, **changes) if a.slice == COUNTS else a for a in base.assignments)
-    return decide(
-        failing(replace(base, assignments=tried), {COUNTS: failure(damaged=(("words[0]", epoch),))}), DETECTOR
-    )
+    return decide(failing(replace(base, assignments=tried), {COUNTS: failure(damaged=((WORDS, epoch),))}), DETECTOR)
 
 
 def test_damage_is_no_failure_of_its_reader() -> None:
     found = assigns(spoilt(healthy(), 4, failures=MAX_FAILURES))
     assert found[COUNTS].failures == MAX_FAILURES
-    assert (found[COUNTS].spoilt, found[COUNTS].spoilings) == (("words[0]", 4), 1)
+    assert (found[COUNTS].spoilt, found[COUNTS].spoilings) == ((WORDS, 4), 1)
 
 
 def test_only_the_same_bag_damaged_again_and_again_ends_the_run() -> None:
-    before = {"spoilt": ("words[0]", 4), "spoilings": MAX_FAILURES}
+    before = {"spoilt": (WORDS, 4), "spoilings": MAX_FAILURES}
     assert assigns(spoilt(healthy(), 5, **before))[COUNTS].spoilings == 1
     assert assigns(spoilt(healthy(), 4, **before | {"spoilings": MAX_FAILURES - 1}))[COUNTS].spoilings == MAX_FAILURES
     assert any(isinstance(i, FailRun) for i in spoilt(healthy(), 4, **before))
@@ -260,7 +258,7 @@ def test_bags_that_are_being_made_again_are_not_asked_for_twice() -> None:
 
 @pytest.mark.parametrize("epochs", [(4, 7), (7, 4)])
 def test_of_several_damaged_bags_the_first_counts(epochs: tuple[int, int]) -> None:
-    broken = {s: failure(damaged=(("words[0]", e),)) for s, e in zip((COUNTS, OTHER), epochs, strict=True)}
+    broken = {s: failure(damaged=((WORDS, e),)) for s, e in zip((COUNTS, OTHER), epochs, strict=True)}
     found = assigns(decide(failing(healthy(), broken), DETECTOR))
     assert (found[WORDS].generation, found[WORDS].rewind, found[WORDS].rewind_to) == (2, 4, 7)
     base = healthy()
@@ -270,13 +268,13 @@ def test_of_several_damaged_bags_the_first_counts(epochs: tuple[int, int]) -> No
 
 
 def test_a_slice_that_failed_itself_and_has_to_rewind_does_both() -> None:
-    broken = {COUNTS: failure(damaged=(("words[0]", 4),)), WORDS: failure()}
+    broken = {COUNTS: failure(damaged=((WORDS, 4),)), WORDS: failure()}
     found = assigns(decide(failing(healthy(), broken), DETECTOR))
     assert (found[WORDS].generation, found[WORDS].rewind, found[WORDS].failures) == (2, 4, 1)
 
 
 def test_a_slice_whose_node_is_lost_rewinds_on_another() -> None:
-    base = failing(healthy(), {COUNTS: failure(damaged=(("words[0]", 4),))})
+    base = failing(healthy(), {COUNTS: failure(damaged=((WORDS, 4),))})
     host = next(a.node for a in base.assignments if a.slice == COUNTS)
     moved = tuple(replace(a, node="gone") if a.slice == WORDS else a for a in base.assignments)
     found = assigns(decide(replace(base, assignments=moved), DETECTOR))
@@ -290,8 +288,7 @@ def test_a_rewind_ends_when_the_bag_is_there_again(epoch: int, ended: bool) -> N
     base = healthy()
     rewound = tuple(replace(a, rewind=3, rewind_to=4) if a.slice == WORDS else a for a in base.assignments)
     nodes = tuple(
-        replace(view, replicas=tuple(replica(SliceId.parse(r.slice), epoch=epoch) for r in view.replicas))
-        for view in base.nodes
+        replace(view, replicas=tuple(replica(r.slice, epoch=epoch) for r in view.replicas)) for view in base.nodes
     )
     found = assigns(decide(replace(base, assignments=rewound, nodes=nodes), DETECTOR))
     assert [(a.rewind, a.generation) for a in found.values()] == ([(None, 1)] if ended else [])

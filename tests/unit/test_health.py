@@ -9,6 +9,7 @@ from tests.builders import word_count, word_count_layout
 
 from understudy.model.event import Event
 from understudy.model.messages import Failure, ReplicaStatus, State, Steps
+from understudy.model.names import SliceId
 from understudy.model.page import Health
 from understudy.model.view import NodeState, SliceState
 from understudy.reporting.graph import plan_of
@@ -31,7 +32,7 @@ def entry(**changes: Any) -> SliceState:
 
 
 def replica(state: State = State.RUNNING, generation: int = 1, done: bool = False, **more: Any) -> ReplicaStatus:
-    return ReplicaStatus(slice="counts[0]", generation=generation, state=state, steps=Steps(done=done), **more)
+    return ReplicaStatus(slice=SliceId("counts", 0), generation=generation, state=state, steps=Steps(done=done), **more)
 
 
 @pytest.mark.parametrize(
@@ -93,21 +94,21 @@ def test_the_plan_before_and_after_spark_was_asked() -> None:
 
 
 def test_rates_come_from_two_looks() -> None:
-    before = Counters(10.0, {("a[0]", 1): 100}, {"node-1": 4.0})
-    now = Counters(12.0, {("a[0]", 1): 300, ("b[0]", 1): 50}, {"node-1": 5.0, "node-2": 9.0})
+    before = Counters(10.0, {(SliceId("a", 0), 1): 100}, {"node-1": 4.0})
+    now = Counters(12.0, {(SliceId("a", 0), 1): 300, (SliceId("b", 0), 1): 50}, {"node-1": 5.0, "node-2": 9.0})
     assert rows_per_s([before, now]) == 125.0
     assert (cores(before, now, "node-1"), cores(before, now, "node-2")) == (0.5, 0.0)
 
 
 def test_counters_that_start_again_give_no_negative_rates() -> None:
-    before = Counters(10.0, {("a[0]", 1): 100}, {"node-1": 40.0})
-    assert rows_per_s([before, Counters(12.0, {("a[0]", 2): 10}, {})]) == 5.0
+    before = Counters(10.0, {(SliceId("a", 0), 1): 100}, {"node-1": 40.0})
+    assert rows_per_s([before, Counters(12.0, {(SliceId("a", 0), 2): 10}, {})]) == 5.0
     assert cores(before, Counters(12.0, {}, {"node-1": 1.0}), "node-1") == 0.0
-    assert rows_per_s([before, Counters(10.0, {("a[0]", 1): 900}, {})]) == 0.0
+    assert rows_per_s([before, Counters(10.0, {(SliceId("a", 0), 1): 900}, {})]) == 0.0
 
 
 def test_rows_that_come_an_epoch_at_a_time_give_a_steady_rate() -> None:
-    looks = [Counters(0.5 * look, {("a[0]", 1): 200 * (look // 2)}, {}) for look in range(40)]
+    looks = [Counters(0.5 * look, {(SliceId("a", 0), 1): 200 * (look // 2)}, {}) for look in range(40)]
     rates = {rows_per_s(looks[at : at + 10]) for at in range(30)}
     assert rates == {200.0}
     stalled = [*looks, *(Counters(20 + 0.5 * n, looks[-1].rows, {}) for n in range(10))]

@@ -92,8 +92,7 @@ def test_a_replica_that_never_finishes_fails_and_is_tried_again() -> None:
     assert is_stuck(hung)
     assert not is_stuck(replica(COUNTS, stalled_s=STUCK_S + 1, batch_s=60.0)), "its batches take that long"
     nodes = tuple(
-        replace(view, replicas=tuple(hung if r.slice == str(COUNTS) else r for r in view.replicas))
-        for view in base.nodes
+        replace(view, replicas=tuple(hung if r.slice == COUNTS else r for r in view.replicas)) for view in base.nodes
     )
     (again,) = assigns(decide(replace(base, nodes=nodes), DETECTOR)).values()
     assert (again.slice, again.generation, again.failures) == (COUNTS, 2, 1)

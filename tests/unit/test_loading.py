@@ -67,7 +67,7 @@ class Loading(QueryReplica):
             log=FileLog(tmp_path / "log", Disk()),
         )
         super().__init__(
-            site, Deploy(slice=str(COUNTS), generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
+            site, Deploy(slice=COUNTS, generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
         )
         self.queries: list[StillQuery] = []
 
@@ -109,7 +109,7 @@ def test_but_not_where_it_would_come_to_another_state(tmp_path: Path) -> None:
 def test_an_active_secondary_that_is_promoted_fences_its_predecessor(guarantee: Guarantee, tmp_path: Path) -> None:
     secondary = Loading(tmp_path, Scheme.ACTIVE_REPLICATION, recovery=Recovery(guarantee=guarantee))
     secondary.update(capabilities=ALL)
-    secondary._act(Deploy(slice=str(COUNTS), generation=2))
+    secondary._act(Deploy(slice=COUNTS, generation=2))
     assert secondary.site.log.fenced(COUNTS) == (0 if guarantee is Guarantee.PRECISE else 2)
 
 
@@ -133,7 +133,7 @@ def test_where_nothing_is_replayed_a_damaged_bag_becomes_a_gap(tmp_path: Path) -
     for epoch in (3, 5):
         # The later one was not reported yet: it must not keep the replica from making the first.
         (tmp_path / "log" / "counts" / "0" / f"{epoch:010d}.bag").write_bytes(b"torn")
-    replica.deploy = Deploy(slice=str(COUNTS), generation=2, rewind=3, rewind_to=3)
+    replica.deploy = Deploy(slice=COUNTS, generation=2, rewind=3, rewind_to=3)
     replica.set_aside()
     replica._leave_gap()
     remade = replica.site.log.fetch(COUNTS, 3)

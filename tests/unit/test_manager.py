@@ -308,7 +308,9 @@ def test_receipts_are_confirmed_up_to_the_first_gap(cluster: Cluster) -> None:
 
 
 def test_a_recovery_is_noted_once_with_its_steps(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice="counts[0]", generation=2, steps=Steps(replay=1.5, replayed=3, done=True, done_at=7.0))
+    status = ReplicaStatus(
+        slice=SliceId("counts", 0), generation=2, steps=Steps(replay=1.5, replayed=3, done=True, done_at=7.0)
+    )
     for _ in range(3):
         cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
     cluster.restart_manager()
@@ -319,7 +321,7 @@ def test_a_recovery_is_noted_once_with_its_steps(cluster: Cluster) -> None:
 
 
 def test_an_operator_that_is_not_deterministic_is_named_once(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice="counts[0]", generation=1, diverged=4)
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, diverged=4)
     for _ in range(2):
         cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
     assert kinds(cluster).count("diverged") == 1
@@ -328,7 +330,7 @@ def test_an_operator_that_is_not_deterministic_is_named_once(cluster: Cluster) -
 
 def test_what_has_diverged_is_not_forgotten_with_the_manager(cluster: Cluster) -> None:
     """Nor with the node that said so: nobody will ever say it again."""
-    status = ReplicaStatus(slice="counts[0]", generation=1, diverged=4)
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, diverged=4)
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
     cluster.kill("node-1")
     cluster.restart_manager()
@@ -341,7 +343,7 @@ def test_what_has_diverged_is_not_forgotten_with_the_manager(cluster: Cluster) -
 
 
 def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice="counts[0]", generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
     newer = status.model_copy(update={"generation": 2, "bytes_published": 1})
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,), cpu_s=2.5, memory_bytes=100))
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(newer,), cpu_s=3.0, memory_bytes=50))
@@ -363,7 +365,10 @@ def test_a_sink_is_deployed_where_its_receipts_end(cluster: Cluster) -> None:
     while not any(isinstance(i, Assign) and i.assignment.slice.operator == "out" for i in cluster.step()):
         assert cluster.now < 2000
     deploy = next(
-        m for node in cluster.nodes.values() for m in node.inbox if isinstance(m, Deploy) and m.slice == "out[0]"
+        m
+        for node in cluster.nodes.values()
+        for m in node.inbox
+        if isinstance(m, Deploy) and m.slice == SliceId("out", 0)
     )
     assert deploy.resume_at == delivered
 

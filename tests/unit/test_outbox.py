@@ -25,7 +25,7 @@ class Publisher:
     def __init__(self, tmp_path: Path, generation: int, vertex: Vertex) -> None:
         self.slice = WORDS
         self.site: Any = SimpleNamespace(log=FileLog(tmp_path / "log", Disk()), disk=Disk())
-        self.deploy = Deploy(slice=str(WORDS), generation=generation)
+        self.deploy = Deploy(slice=WORDS, generation=generation)
         self.durable: list[bool] = []
         self.outbox = Outbox(cast("Replica", self), tmp_path / str(generation), repeatable=vertex.repeatable)
 

@@ -188,8 +188,12 @@ def test_a_killed_manager_is_noticed_by_its_restart() -> None:
 
 def test_slices_count_the_work_of_all_their_replicas_and_the_state_of_the_newest() -> None:
     replicas = [
-        ReplicaStatus(slice="a[0]", generation=2, epoch=4, rows_in=5, rows_out=1, state_rows=7, state_bytes=70),
-        ReplicaStatus(slice="a[0]", generation=1, epoch=9, rows_in=10, rows_out=2, state_rows=8, state_bytes=80),
+        ReplicaStatus(
+            slice=SliceId("a", 0), generation=2, epoch=4, rows_in=5, rows_out=1, state_rows=7, state_bytes=70
+        ),
+        ReplicaStatus(
+            slice=SliceId("a", 0), generation=1, epoch=9, rows_in=10, rows_out=2, state_rows=8, state_bytes=80
+        ),
     ]
     reports = slice_reports(
         [Assignment(SliceId("b", 0), "node-2", 1), Assignment(SliceId("a", 0), "node-1", 2)],

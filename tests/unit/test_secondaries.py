@@ -46,7 +46,7 @@ def guarded(scheme: Scheme = HOT, host: str = "node-3", **changes: Any) -> Snaps
 
 def _agreed(name: str, replicas: Any, scheme: Scheme) -> Any:
     every = Recovery().interval(scheme)
-    told = [r.model_copy(update={"ship_every": every}) if r.slice == str(COUNTS) else r for r in replicas]
+    told = [r.model_copy(update={"ship_every": every}) if r.slice == COUNTS else r for r in replicas]
     return node(name, *told)
 
 
@@ -153,7 +153,7 @@ def failing_primary(base: Snapshot, **kind: Any) -> Snapshot:
 def test_a_slice_that_must_make_a_bag_again_does_so_itself() -> None:
     """The state of its secondary may be past that epoch already; so both start anew, in the right order."""
     base = guarded()
-    reader = failing(base, {SliceId("out", 0): failure(damaged=((str(COUNTS), 4),))})
+    reader = failing(base, {SliceId("out", 0): failure(damaged=((COUNTS, 4),))})
     again = assigns(decide(reader, DETECTOR))[COUNTS]
     assert (again.node, again.rewind, again.secondary) == (host(base, COUNTS), 4, None)
     assert again.generation > 2
@@ -247,7 +247,7 @@ def test_a_secondary_nobody_wants_any_more_goes() -> None:
     assert dropped.issued == 2
     after = replace(base, assignments=tuple(dropped if a.slice == COUNTS else a for a in base.assignments))
     stops = [i for i in decide(after, DETECTOR) if isinstance(i, StopReplica)]
-    assert [(i.node, i.slice, i.generation) for i in stops] == [("node-3", str(COUNTS), 2)]
+    assert [(i.node, i.slice, i.generation) for i in stops] == [("node-3", COUNTS, 2)]
 
 
 def test_two_that_disagree_never_work_side_by_side_again() -> None:

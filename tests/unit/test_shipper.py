@@ -58,18 +58,18 @@ def acknowledged_by(tmp_path: Path, deploy: Deploy) -> int:
 
 
 def test_a_primary_that_keeps_nothing_gives_its_input_away_at_once(tmp_path: Path) -> None:
-    assert acknowledged_by(tmp_path, Deploy(slice=str(COUNTS), generation=1, ship_every=0)) == 7
+    assert acknowledged_by(tmp_path, Deploy(slice=COUNTS, generation=1, ship_every=0)) == 7
 
 
 @pytest.mark.parametrize("ship_every", [0, 1])
 def test_a_secondary_never_does(ship_every: int, tmp_path: Path) -> None:
     """Also not when it was told to sleep again and finishes what it had begun: its primary may still be reading it."""
-    deploy = Deploy(slice=str(COUNTS), generation=2, primary=False, ship_every=ship_every)
+    deploy = Deploy(slice=COUNTS, generation=2, primary=False, ship_every=ship_every)
     assert acknowledged_by(tmp_path, deploy) == -1
 
 
 def test_a_primary_that_ships_waits_until_it_has(tmp_path: Path) -> None:
-    assert acknowledged_by(tmp_path, Deploy(slice=str(COUNTS), generation=1, ship_every=1)) == -1
+    assert acknowledged_by(tmp_path, Deploy(slice=COUNTS, generation=1, ship_every=1)) == -1
 
 
 # -- shipping that fails
@@ -84,7 +84,7 @@ class Failing:
         self.status = replica(COUNTS, shipped_to=4)
         made: Any = SimpleNamespace(
             store=None,
-            deploy=Deploy(slice=str(COUNTS), generation=1, ship_every=5),
+            deploy=Deploy(slice=COUNTS, generation=1, ship_every=5),
             status=lambda: self.status,
             update=self._update,
             give_up=self.given_up.append,
@@ -176,7 +176,7 @@ def test_the_watermarks_shipped_are_those_of_the_epoch_shipped(tmp_path: Path) -
         query=FakeGated(tmp_path / "local"),
         vertex=SimpleNamespace(stateful=True),
         fenced=False,
-        deploy=Deploy(slice=str(COUNTS), generation=1, ship_every=1),
+        deploy=Deploy(slice=COUNTS, generation=1, ship_every=1),
         shipped=Shipped(),
         channels=[],
         site=SimpleNamespace(log=FileLog(tmp_path / "log", Disk()), released=lambda _: -1),

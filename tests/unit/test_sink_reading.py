@@ -63,7 +63,7 @@ def sink_on(log: FileLog, tmp_path: Path, target: Target) -> SinkReplica:
         run="r",
         goal=Goal(),
     )
-    return SinkReplica(site, Deploy(slice=str(OUT), generation=2, resume_at=1))
+    return SinkReplica(site, Deploy(slice=OUT, generation=2, resume_at=1))
 
 
 def run(replica: SinkReplica) -> None:
@@ -93,7 +93,7 @@ def test_all_damaged_bags_are_reported_at_once(
     status = replica.status()
     assert status.state is State.FAILED
     assert status.failure is not None
-    assert status.failure.damaged == (("counts[0]", 2), ("counts[1]", 2), ("counts[1]", 4))
+    assert status.failure.damaged == ((SliceId("counts", 0), 2), (SliceId("counts", 1), 2), (SliceId("counts", 1), 4))
     assert "3 bags are damaged" in status.failure.what
     assert target.epochs == [1]
 

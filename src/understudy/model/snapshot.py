@@ -52,8 +52,7 @@ class NodeView:
 
     def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
         """The replica of a slice under a generation, if this node was heard to have it."""
-        wanted = (str(slice_id), generation)
-        return next((r for r in self.replicas if (r.slice, r.generation) == wanted), None)
+        return next((r for r in self.replicas if r.slice == slice_id and r.generation == generation), None)
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Assignment:
     failures: int = 0
     waits_for: tuple[SliceId, ...] = ()
     """Slices that have to make bags again before this one can read on."""
-    spoilt: tuple[str, int] | None = None
+    spoilt: tuple[SliceId, int] | None = None
     """The first damaged bag it reported last, and how often in a row it was this one."""
     spoilings: int = 0
     scheme: Scheme = Scheme.PASSIVE_REPLICATION

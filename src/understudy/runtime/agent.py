@@ -231,7 +231,7 @@ class Agent:
             self._site.goal.set(self._goal)
 
     def _deploy(self, message: Deploy) -> None:
-        slice_id = SliceId.parse(message.slice)
+        slice_id = message.slice
         if self._site is None:
             return
         current = self._replicas.get(slice_id)
@@ -248,7 +248,7 @@ class Agent:
         logger.info("deployed %s", replica)
 
     def _stop(self, message: Stop) -> None:
-        slice_id = SliceId.parse(message.slice)
+        slice_id = message.slice
         current = self._replicas.get(slice_id)
         if current is not None and current.deploy.generation == message.generation:
             del self._replicas[slice_id]

@@ -28,10 +28,10 @@ class Guarding(Watched):
     def _enact(self, instruction: Instruction) -> None: ...
 
     def _steer_by(self, replica: ReplicaStatus) -> None:
-        slice_id = SliceId.parse(replica.slice)
+        slice_id = replica.slice
         assignment = self._assignments.get(slice_id)
         if assignment is not None and self._kind(slice_id) is Kind.OPERATOR:
-            reached = self._protections.reached.get(replica.slice)
+            reached = self._protections.reached.get(str(slice_id))
             self._steering.hear(replica, assignment, reached, self._clock())
 
     def _steer(self) -> None:
@@ -70,8 +70,8 @@ class Guarding(Watched):
             self._steering.failed(assignment, vertex, protected_by, self._wall(), detect_s)
 
     def _note_assignment(self, before: Assignment | None, new: Assignment, reason: str) -> None:
-        name = str(new.slice)
-        fields: dict[str, Any] = {"slice": name, "node": new.node, "generation": new.generation}
+        name = new.slice
+        fields: dict[str, Any] = {"slice": str(name), "node": new.node, "generation": new.generation}
         if before is None or before.generation != new.generation:
             placed = before.secondary if before else None
             promoted = placed is not None and placed.generation == new.generation
@@ -100,7 +100,7 @@ class Guarding(Watched):
         if secondary is None or assignment.secondary is None:
             return
         host = assignment.secondary.node
-        fields: dict[str, Any] = {"slice": secondary.slice, "node": host, "primary": assignment.node}
+        fields: dict[str, Any] = {"slice": str(secondary.slice), "node": host, "primary": assignment.node}
         if assignment.standing_in:
             self._stand_ins.wake(self.note("woken", reason, fields), secondary, self._clock())
             self._expect_recovery(assignment, self._detector.missed_s)
@@ -112,7 +112,7 @@ class Guarding(Watched):
     def _note_stand_in(self, replica: ReplicaStatus) -> None:
         cause = self._stand_ins.stands_in(replica)
         if cause is not None:
-            fields = {"slice": replica.slice, **replica.steps.model_dump()}
+            fields = {"slice": str(replica.slice), **replica.steps.model_dump()}
             self.note("stood_in", f"{replica.slice} goes on with its secondary", fields, cause)
 
     def _note_drained(self) -> None:

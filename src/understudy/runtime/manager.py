@@ -214,35 +214,34 @@ class Manager(Guarding):
             self._steer_by(replica)
             self._note_stand_in(replica)
             self._note_shipping(replica)
-            known = self._recovered.get(replica.slice, 1)
+            name = str(replica.slice)
+            known = self._recovered.get(name, 1)
             if replica.primary and replica.steps.done and replica.generation > known:
-                self._recovered[replica.slice] = replica.generation
-                fields = {"slice": replica.slice, "generation": replica.generation, **replica.steps.model_dump()}
+                self._recovered[name] = replica.generation
+                fields = {"slice": name, "generation": replica.generation, **replica.steps.model_dump()}
                 fields["predicted"] = self._steering.back(replica.slice, replica.steps)
-                self.note(
-                    "recovered", f"{replica.slice} is back", fields, self._store.latest_number(PLACED, replica.slice)
-                )
-            if replica.diverged is not None and replica.slice not in self._diverged:
-                self._diverged.add(replica.slice)
+                self.note("recovered", f"{replica.slice} is back", fields, self._store.latest_number(PLACED, name))
+            if replica.diverged is not None and name not in self._diverged:
+                self._diverged.add(name)
                 self._store.keep({"diverged": sorted(self._diverged)})
                 text = (
                     f"{replica.slice} is not deterministic: its replay of epoch {replica.diverged} differs from what "
                     "was published; avoid rand(), uuid() and the current time"
                 )
-                self.note("diverged", text, {"slice": replica.slice, "epoch": replica.diverged})
+                self.note("diverged", text, {"slice": name, "epoch": replica.diverged})
 
     def _note_shipping(self, replica: ReplicaStatus) -> None:
         """Once when shipping begins to fail, and once when it works again."""
         failing = replica.ship_failures > 0
-        if failing == (replica.slice in self._unshipped):
+        if failing == (str(replica.slice) in self._unshipped):
             return
-        fields = {"slice": replica.slice, "generation": replica.generation, "error": replica.ship_error}
+        fields = {"slice": str(replica.slice), "generation": replica.generation, "error": replica.ship_error}
         if failing:
-            self._unshipped.add(replica.slice)
+            self._unshipped.add(str(replica.slice))
             text = f"the checkpoint of {replica.slice} could not be shipped: {replica.ship_error}"
             self.note("ship_failed", text, fields)
         elif replica.primary and replica.shipped_to >= 0:
-            self._unshipped.discard(replica.slice)
+            self._unshipped.discard(str(replica.slice))
             self.note("shipped_again", f"the checkpoint of {replica.slice} is shipped again", fields)
 
     def _checked(self, answer: Checked) -> None:
@@ -333,10 +332,10 @@ class Manager(Guarding):
             "steering": self._steering.dump(),
         }
 
-    def _alive(self) -> dict[str, frozenset[int]]:
+    def _alive(self) -> dict[SliceId, frozenset[int]]:
         """The generations of every slice that should be at work."""
         return {
-            str(a.slice): frozenset({a.generation} | ({a.secondary.generation} if a.secondary else set()))
+            a.slice: frozenset({a.generation} | ({a.secondary.generation} if a.secondary else set()))
             for a in self._assignments.values()
         }
 
@@ -420,7 +419,7 @@ class Manager(Guarding):
         self._deploy(instruction.node, instruction.deploy)
 
     def _deploy(self, node: str, deploy: Deploy) -> None:
-        slice_id = SliceId.parse(deploy.slice)
+        slice_id = deploy.slice
         if self._kind(slice_id) is Kind.SINK:
             deploy = deploy.model_copy(update={"resume_at": self._store.delivered(slice_id.operator)})
         self._send(node, deploy)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from understudy.model.messages import ReplicaStatus
+from understudy.model.names import SliceId
 
 PRICES = ("cpu_s", "bytes_received", "bytes_published", "bytes_shipped")
 
@@ -25,7 +26,7 @@ class Woken:
 
 class StandIns:
     def __init__(self) -> None:
-        self._woken: dict[str, Woken] = {}
+        self._woken: dict[SliceId, Woken] = {}
 
     def wake(self, event: int, secondary: ReplicaStatus, now: float) -> None:
         self._woken[secondary.slice] = Woken(event, now, secondary)
@@ -38,9 +39,9 @@ class StandIns:
         self._woken[replica.slice] = replace(woken, useful=True)
         return woken.event
 
-    def forget(self, slice_name: str) -> bool:
+    def forget(self, slice_id: SliceId) -> bool:
         """It is the primary now, or given up; answers whether it was standing in."""
-        return self._woken.pop(slice_name, None) is not None
+        return self._woken.pop(slice_id, None) is not None
 
     def sleep(self, secondary: ReplicaStatus, now: float) -> tuple[int | None, dict[str, Any]]:
         """Why it was woken, and what that has cost. It was a false alarm if nothing new came of it."""

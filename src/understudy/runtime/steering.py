@@ -18,6 +18,7 @@ from understudy.model.capabilities import ROWS
 from understudy.model.costs import Costs
 from understudy.model.layout import Vertex
 from understudy.model.messages import ReplicaStatus, Steps
+from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment
 
@@ -52,11 +53,11 @@ class Steering:
         self._settings = Settings(costs=costs)
         self._epoch_s = epoch_s
         self._memory = Memory.from_data(saved or {})
-        self._histories: dict[str, History] = {}
-        self._usages: dict[str, Usage] = {}
-        self._rates: dict[tuple[str, int], tuple[float, ReplicaStatus]] = {}
-        self._outlooks: dict[str, Outlook] = {}
-        self._shown: dict[str, tuple[History, dict[str, float | None]]] = {}
+        self._histories: dict[SliceId, History] = {}
+        self._usages: dict[SliceId, Usage] = {}
+        self._rates: dict[tuple[SliceId, int], tuple[float, ReplicaStatus]] = {}
+        self._outlooks: dict[SliceId, Outlook] = {}
+        self._shown: dict[SliceId, tuple[History, dict[str, float | None]]] = {}
         self._decided: float | None = None
         self.decisions: dict[str, Decision] = {}
 
@@ -67,7 +68,7 @@ class Steering:
 
     def hear(self, replica: ReplicaStatus, assignment: Assignment, protection: Scheme | None, now: float) -> None:
         """With every heartbeat, of the primary and of the secondary."""
-        history = self._histories.get(replica.slice, History(replica.slice))
+        history = self._histories.get(replica.slice, History(str(replica.slice)))
         if replica.primary and replica.up_s < WARM_S:
             # It compiles its code, beside a machine that brings up another secondary: that is not its pace.
             self._histories[replica.slice] = history
@@ -111,37 +112,37 @@ class Steering:
 
         `detect_s`: how long that went unnoticed, if not as long as usual.
         """
-        name = str(assignment.slice)
+        name = assignment.slice
         history = self._histories.get(name)
         if history is not None and protection is not Scheme.NONE:
             found = estimate(history, vertex.recovery.guarantee, assignment.ship_every or vertex.recovery.ship_every)
             noticed = history.detect_s if detect_s is None else detect_s
             self._outlooks[name] = Outlook(protection, found, at, noticed, vertex.recovery.objective_s)
 
-    def not_failed(self, slice_name: str) -> None:
+    def not_failed(self, slice_id: SliceId) -> None:
         """It was a false alarm, or the primary has come back."""
-        self._outlooks.pop(slice_name, None)
+        self._outlooks.pop(slice_id, None)
 
-    def back(self, slice_name: str, steps: Steps) -> dict[str, float] | None:
+    def back(self, slice_id: SliceId, steps: Steps) -> dict[str, float] | None:
         """The slice is back: answers the steps that were predicted, None if too little was known."""
-        outlook = self._outlooks.pop(slice_name, None)
+        outlook = self._outlooks.pop(slice_id, None)
         if outlook is None:
             return None
-        history = self._histories[slice_name]
+        history = self._histories[slice_id]
         away = 0.0 if steps.seamless else steps.done_at - steps.idle - outlook.lost_at + outlook.detect_s
         error = outlook.estimate.error(outlook.scheme, max(0.0, away), outlook.objective_s)
         if error is not None:
-            self._histories[slice_name] = recovered(history, error)
-            self._memory = remember_recovery(self._memory, slice_name, error, self._settings, steps.done_at)
+            self._histories[slice_id] = recovered(history, error)
+            self._memory = remember_recovery(self._memory, str(slice_id), error, self._settings, steps.done_at)
         predicted = outlook.estimate.steps[outlook.scheme]
         return None if predicted is None else {name: round(value, 3) for name, value in predicted.items()}
 
-    def outlook(self, slice_name: str, vertex: Vertex) -> dict[str, float | None]:
+    def outlook(self, slice_id: SliceId, vertex: Vertex) -> dict[str, float | None]:
         """How long each scheme would take to bring a slice back."""
-        history = self._histories.get(slice_name)
+        history = self._histories.get(slice_id)
         if history is None:
             return {}
-        known = self._shown.get(slice_name)
+        known = self._shown.get(slice_id)
         if known is None or known[0] is not history:
             found = estimate(history, vertex.recovery.guarantee, vertex.recovery.ship_every)
             predicted = {scheme: found.predicted_s(scheme) for scheme in found.steps}
@@ -149,7 +150,7 @@ class Steering:
                 scheme: None if value is None else round(value, 3) for scheme, value in predicted.items()
             }
             # Asked for many times a second, and new only with every epoch.
-            known = self._shown[slice_name] = (history, shown)
+            known = self._shown[slice_id] = (history, shown)
         return known[1]
 
     # -- deciding
@@ -166,7 +167,7 @@ class Steering:
         return outcome.changes
 
     def _watched(self, assignment: Assignment, vertex: Vertex, around: Surroundings) -> Watched | None:
-        name, objective = str(assignment.slice), vertex.recovery.objective_s
+        name, objective = assignment.slice, vertex.recovery.objective_s
         history = self._histories.get(name)
         if history is None or objective is None:
             return None

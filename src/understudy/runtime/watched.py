@@ -196,7 +196,7 @@ class Watched(ABC):
             elapsed_s=self._wall() - began if began else 0.0,
             goal=self._goal,
             delivered=self.delivered(),
-            rows={r.slice: r.rows_in for c in self._connections.values() for r in c.beat.replicas},
+            rows={str(r.slice): r.rows_in for c in self._connections.values() for r in c.beat.replicas},
             nodes=tuple(connection.state(self._clock()) for connection in self._connections.values()),
             lost=tuple(self._lost),
             replacements=self._replacements,
@@ -207,7 +207,7 @@ class Watched(ABC):
     def _predicted(self, assignment: Assignment) -> dict[str, float | None]:
         if self._layout is None or self._kind(assignment.slice) is not Kind.OPERATOR:
             return {}
-        return self._steering.outlook(str(assignment.slice), self._layout[assignment.slice.operator])
+        return self._steering.outlook(assignment.slice, self._layout[assignment.slice.operator])
 
     def _slice_states(self) -> tuple[SliceState, ...]:
         if self._layout is None:

@@ -40,7 +40,7 @@ class Replica(ABC):
     def __init__(self, site: Site, deploy: Deploy) -> None:
         self.site = site
         self.deploy = deploy
-        self.slice = SliceId.parse(deploy.slice)
+        self.slice = deploy.slice
         self.vertex = site.layout[self.slice.operator]
         self._status = ReplicaStatus(slice=deploy.slice, generation=deploy.generation, **_asked(deploy))
         self._lock = threading.Lock()
@@ -130,8 +130,8 @@ class Replica(ABC):
     def report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
         """Reports the bag that could not be read, and every other damaged one this slice may still need."""
         log, slices = self.site.log, {channel.upstream for channel in self.site.layout.channels(self.slice)}
-        found = {(str(one), e) for one in slices for e in log.damaged(one, log.acknowledged(self.slice, one) + 1)}
-        failure = damage(error, sorted(found | {(str(upstream), epoch)}, key=lambda place: (place[1], place[0])))
+        found = {(one, e) for one in slices for e in log.damaged(one, log.acknowledged(self.slice, one) + 1)}
+        failure = damage(error, sorted(found | {(upstream, epoch)}, key=lambda place: (place[1], place[0])))
         self.update(state=State.FAILED, failure=failure)
 
     def await_goal(self, epoch: int) -> None:
@@ -224,7 +224,7 @@ def _asked(deploy: Deploy) -> dict[str, Any]:
     return {"asked": deploy.capabilities, "primary": deploy.primary, "ship_every": deploy.ship_every}
 
 
-def damage(error: DamagedBag, found: Sequence[tuple[str, int]]) -> Failure:
+def damage(error: DamagedBag, found: Sequence[tuple[SliceId, int]]) -> Failure:
     names = ", ".join(f"epoch {epoch} of {name}" for name, epoch in found)
     what = f"{len(found)} bags are damaged: {names}" if len(found) > 1 else error.what
     return Failure(what=what, why=error.why, fix=error.fix, damaged=tuple(found))

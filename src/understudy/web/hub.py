@@ -237,7 +237,7 @@ def _node(node: NodeState, used: float) -> NodeLook:
         cpu_s=node.cpu_s,
         memory_bytes=node.memory_bytes,
         replicas=tuple(
-            ReplicaLook(slice=r.slice, primary=r.primary, state=r.state, epoch=r.epoch)
+            ReplicaLook(slice=str(r.slice), primary=r.primary, state=r.state, epoch=r.epoch)
             for r in sorted(node.replicas, key=lambda r: r.slice)
         ),
     )

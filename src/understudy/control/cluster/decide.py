@@ -174,7 +174,7 @@ def _set_goal(snapshot: Snapshot, layout: Layout) -> Iterator[SetGoal]:
     """The run is as long as its time allows, or as its longest source."""
     if snapshot.goal is not None:
         return
-    sources = [str(slice_id) for slice_id in layout.of_kind(Kind.SOURCE)]
+    sources = list(layout.of_kind(Kind.SOURCE))
     replicas = [replica for node in snapshot.nodes for replica in node.replicas]
     if snapshot.left_s is not None and snapshot.left_s <= 0:
         # Whoever has just been started knows too little: sources first have to say how far they are.
@@ -242,7 +242,7 @@ def _forgive(assignments: list[Assignment], nodes: dict[str, NodeView]) -> Itera
 def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> Iterator[StopReplica]:
     for node in nodes.values():
         for replica in node.replicas:
-            current = assigned.get(SliceId.parse(replica.slice))
+            current = assigned.get(replica.slice)
             if current is None or hosts_of(current).get(node.name) != replica.generation:
                 yield StopReplica(node.name, replica.slice, replica.generation, "another replica took over")
 
@@ -254,7 +254,7 @@ def _failed(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> 
         for node in nodes.values()
         for replica in node.replicas
         if (failure := _failure(replica)) is not None
-        and (current := assigned.get(SliceId.parse(replica.slice))) is not None
+        and (current := assigned.get(replica.slice)) is not None
         and current.node == node.name
         and _matches(replica, current)
     }
@@ -289,7 +289,7 @@ def _after(assignment: Assignment, failure: Failure) -> Assignment:
         return replace(assignment, failures=assignment.failures + 1)
     spoilt = failure.damaged[0]
     spoilings = assignment.spoilings + 1 if spoilt == assignment.spoilt else 1
-    awaited = tuple(dict.fromkeys(SliceId.parse(name) for name, _ in failure.damaged))
+    awaited = tuple(dict.fromkeys(slice_id for slice_id, _ in failure.damaged))
     return replace(assignment, waits_for=awaited, spoilt=spoilt, spoilings=spoilings)
 
 
@@ -299,8 +299,7 @@ def _rewinds(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]
     Not those that the slice is making again already.
     """
     rewinds: dict[SliceId, list[int]] = {}
-    for name, epoch in (bag for failure in failed.values() for bag in failure.damaged):
-        slice_id = SliceId.parse(name)
+    for slice_id, epoch in (bag for failure in failed.values() for bag in failure.damaged):
         current = assigned.get(slice_id)
         if current is None or current.rewind is None or not current.rewind <= epoch <= current.rewind_to:
             rewinds.setdefault(slice_id, []).append(epoch)
@@ -334,4 +333,4 @@ def _try_again(assignment: Assignment, failure: Failure | None) -> Assign:
 
 
 def _matches(replica: ReplicaStatus, assignment: Assignment) -> bool:
-    return replica.slice == str(assignment.slice) and replica.generation == assignment.generation
+    return replica.slice == assignment.slice and replica.generation == assignment.generation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from understudy.model.messages import Deploy, Failure
+from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment
 
 
@@ -41,7 +42,7 @@ class DeployReplica:
 @dataclass(frozen=True)
 class StopReplica:
     node: str
-    slice: str
+    slice: SliceId
     generation: int
     reason: str
 

@@ -58,11 +58,11 @@ def effective(assignment: Assignment) -> Scheme:
 
 def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, Deploy]]:
     """What the primary and the secondary of a slice shall be, and where."""
-    vertex, name = layout[assignment.slice.operator], str(assignment.slice)
+    vertex = layout[assignment.slice.operator]
     yield (
         assignment.node,
         Deploy(
-            slice=name,
+            slice=assignment.slice,
             generation=assignment.generation,
             rewind=assignment.rewind,
             rewind_to=assignment.rewind_to,
@@ -76,7 +76,11 @@ def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, D
         yield (
             placed.node,
             Deploy(
-                slice=name, generation=placed.generation, primary=False, capabilities=capabilities, ship_every=every
+                slice=assignment.slice,
+                generation=placed.generation,
+                primary=False,
+                capabilities=capabilities,
+                ship_every=every,
             ),
         )
 
@@ -234,7 +238,7 @@ def distrust(assignment: Assignment, vertex: Vertex, replicas: Iterable[ReplicaS
     """Two replicas disagreed: from now on only one of them works, whatever was asked for."""
     if assignment.passive or vertex.recovery.guarantee == Guarantee.ROLLBACK or not vertex.deterministic:
         return None
-    if not any(r.slice == str(assignment.slice) and r.diverged is not None for r in replicas):
+    if not any(r.slice == assignment.slice and r.diverged is not None for r in replicas):
         return None
     scheme = allowed(assignment.scheme, vertex, passive=True)
     return Assign(
