@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from tests.builders import word_count_layout
+from understudy.control.cluster.decide import decide
 from understudy.control.cluster.detector import Detector
 from understudy.control.cluster.instructions import Assign, Instruction
+from understudy.control.cluster.snapshot import Snapshot
 from understudy.model.messages import ReplicaStatus, State, Steps
 from understudy.model.names import SliceId
-from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
+from understudy.model.snapshot import Assignment, NodeView, Phase
 
 LAYOUT = word_count_layout()
 DETECTOR = Detector(heartbeat_s=0.1, misses=30)
@@ -39,6 +41,7 @@ def snapshot(*nodes: NodeView, **changes: Any) -> Snapshot:
         "delivered": {"out": 3},
         "goal": 100,
         "waited_s": 1.0,
+        "detector": DETECTOR,
     }
     return Snapshot(nodes=nodes, **(usual | changes))
 
@@ -67,6 +70,10 @@ def failing(base: Snapshot, broken: dict[SliceId, Any]) -> Snapshot:
         for view in base.nodes
     )
     return replace(base, nodes=nodes)
+
+
+def decided(given: Snapshot) -> tuple[Instruction, ...]:
+    return decide(given).instructions
 
 
 def assigns(instructions: tuple[Instruction, ...]) -> dict[SliceId, Assignment]:

@@ -15,7 +15,7 @@ import uvicorn
 from tests.sim import Cluster
 from understudy.model.messages import State, Steps
 from understudy.model.view import NodeState
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 
 TOKEN = "a-token-for-tests"
 CATCH_UP_STEPS = 10
@@ -71,7 +71,7 @@ class Theatre:
         self.cluster = Cluster(home, **{"allow_faults": True, **spec})
         self.hands = StageHands(self.cluster)
         self.pace_s = pace_s
-        self.app = make_app(self.cluster.manager, TOKEN, self.hands)
+        self.app = compose(self.cluster.manager, TOKEN, self.hands)
         self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning"))
         self._thread = threading.Thread(target=lambda: asyncio.run(self._play()), daemon=True)
         self._steps = 0

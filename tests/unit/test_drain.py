@@ -106,7 +106,7 @@ def test_nothing_moves_while_a_slice_is_on_its_way_back(cluster: Cluster) -> Non
     end_recoveries(cluster)
     cluster.step()
     cluster.manager.drain("node-2")
-    well = cluster.manager._snapshot()
+    well = cluster.manager._observe()
     assert len(list(moves(well, cluster.layout))) == 1
     for change in ({"steps": Steps()}, {"state": State.STARTING}, {"state": State.FAILED}):
         back = replace(well, nodes=tuple(_changed(node, change) for node in well.nodes))

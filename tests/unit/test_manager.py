@@ -93,7 +93,7 @@ def test_an_application_that_changed_is_refused(cluster: Cluster) -> None:
     changed = OPERATORS | {"counts": Analysis(stateful=False, output="{}")}
     cluster.manager.connect(Hello(node="node-9", token="", pid=1), lambda _: None)
     cluster.manager.hear("node-9", Heartbeat(ready=True))
-    cluster.manager._phase = Phase.CHECKING
+    cluster.manager.memory.phase = Phase.CHECKING
     cluster.manager.hear("node-9", Checked(operators=changed))
     found = cluster.manager.report().failure
     assert found is not None
@@ -104,7 +104,7 @@ def test_what_spark_finds_changed_is_refused_by_name(cluster: Cluster) -> None:
     cluster.store.keep({"phase": "gathering"})
     cluster.restart_manager()
     cluster.manager.connect(Hello(node="node-9", token="", pid=1), lambda _: None)
-    cluster.manager._phase = Phase.CHECKING
+    cluster.manager.memory.phase = Phase.CHECKING
     other = Analysis(stateful=True, output='{"type": "struct", "fields": [{"name": "n", "type": "long"}]}')
     cluster.manager.hear("node-9", Checked(operators=OPERATORS | {"counts": other}))
     found = cluster.manager.report().failure

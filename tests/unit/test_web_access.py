@@ -13,7 +13,7 @@ from tests.sim import Cluster
 from tests.theatre import TOKEN, StageHands
 
 from understudy.reporting.report import Report
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 from understudy.web.docs_page import docs_page
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -33,7 +33,7 @@ READING = [
 
 def port(cluster: Cluster) -> TestClient:
     """A program on this machine asks."""
-    app = make_app(cluster.manager, TOKEN, StageHands(cluster))
+    app = compose(cluster.manager, TOKEN, StageHands(cluster))
     return TestClient(app, client=("127.0.0.1", 5000), base_url="http://127.0.0.1:8787")
 
 

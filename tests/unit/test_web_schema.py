@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.sim import Cluster
 from tests.theatre import TOKEN, StageHands, end_recoveries
 
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -26,7 +26,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     cluster.until(cluster.settled)
     end_recoveries(cluster)
     cluster.steps(1.0)
-    app = make_app(cluster.manager, TOKEN, StageHands(cluster))
+    app = compose(cluster.manager, TOKEN, StageHands(cluster))
     return schemathesis.openapi.from_asgi("/openapi.json", app, headers=BEARER)
 
 

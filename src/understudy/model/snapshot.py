@@ -1,4 +1,7 @@
-"""How things stand at one tick of the manager; decisions read nothing else."""
+"""The cluster as decisions see it: the phase of the run, nodes, and who hosts which slice.
+
+`control/cluster/snapshot.py` puts them together for one decision.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from understudy.model.layout import Layout
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
-from understudy.model.recovery import Reaction, Scheme
+from understudy.model.recovery import Scheme
 
 
 class Phase(StrEnum):
@@ -137,28 +139,3 @@ class Assignment:
     @property
     def next_generation(self) -> int:
         return max(self.generation, self.issued, self.secondary.generation if self.secondary else 0) + 1
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    phase: Phase
-    layout: Layout | None
-    nodes: tuple[NodeView, ...]
-    assignments: tuple[Assignment, ...]
-    wanted_nodes: int
-    replace: bool
-    delivered: dict[str, int]
-    """For every sink, the number of epochs delivered without a gap."""
-    goal: int | None
-    waited_s: float
-    """Since the manager started; a run does not wait forever for nodes that never come."""
-    scheme: Scheme | None = None
-    """Protects every operator, whatever it asks for itself."""
-    reaction: Reaction | None = None
-    """Answers slow nodes for every operator, whatever it asks for itself."""
-    left_s: float | None = None
-    """Until a run of limited time is over; negative afterwards."""
-    age_s: float = 0.0
-    """Since data flows; it goes on counting when the manager is restarted."""
-    throttles: bool = True
-    """Secondaries give way on full nodes. Not in a run without a clock: there everybody is always behind."""

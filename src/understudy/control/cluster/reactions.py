@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from understudy.control.cluster.detector import Detector, stalls
-from understudy.control.cluster.instructions import Assign
 from understudy.control.cluster.secondaries import healthy_secondary
+from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import OFF, ROWS, rank
 from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import State
@@ -47,7 +47,7 @@ def react(
     detector: Detector,
     for_all: Reaction | None = None,
     age_s: float = 0.0,
-) -> Iterator[Assign]:
+) -> Iterator[Suggestion]:
     """Wakes secondaries of nodes that are suspected, and lets those sleep whose primaries are well again."""
     known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
     everyone = list(nodes.values())
@@ -56,7 +56,8 @@ def react(
         node = nodes[assignment.node]
         if assignment.standing_in:
             if _is_well(assignment, node, nodes, detector):
-                yield Assign(_slept(assignment, nodes, age_s), f"{assignment.slice}: {node.name} is well again")
+                reason = f"{assignment.slice}: {node.name} is well again"
+                yield Suggestion(Origin.REACTION, _rolled_back(assignment, nodes, age_s), reason)
             continue
         if not _is_suspect(assignment, node, everyone, detector, age_s):
             continue
@@ -65,12 +66,13 @@ def react(
             continue
         # A node that said so, or whose connection broke, is as good as dead: then neither budget nor room matters.
         proven = not node.connected or node.gone is not None
-        if (proven or (left > 0 and not assignment.throttle.on)) and _can_wake(
+        if (proven or (left > 0 and not assignment.throttle.on)) and _may_stand_in(
             assignment, layout[assignment.slice.operator], for_all
         ):
             left -= not proven
-            reason = f"{assignment.slice}: {standby.node} wakes, because {_sign(assignment, node)}"
-            yield Assign(_woken(assignment, secondary.first_bags, None if proven else age_s), reason)
+            reason = f"{assignment.slice}: {standby.node} stands in, because {_sign(assignment, node)}"
+            changed = _standing_in(assignment, secondary.first_bags, None if proven else age_s)
+            yield Suggestion(Origin.REACTION, changed, reason)
 
 
 def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]:
@@ -105,14 +107,14 @@ def _useful(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
     return secondary is not None and secondary.first_bags > assignment.alarms.first_bags
 
 
-def _woken(assignment: Assignment, first_bags: int, charged_at: float | None) -> Assignment:
+def _standing_in(assignment: Assignment, first_bags: int, charged_at: float | None) -> Assignment:
     alarms = replace(assignment.alarms, first_bags=first_bags)
     if charged_at is not None:
         alarms = replace(alarms, unproven=(*_recent(alarms, charged_at), charged_at))
     return replace(assignment, standing_in=True, alarms=alarms)
 
 
-def _slept(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
+def _rolled_back(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
     """The secondary sleeps again; it was a false alarm if nothing came of it."""
     alarms = assignment.alarms
     if _useful(assignment, nodes):
@@ -128,7 +130,7 @@ def covered(node: NodeView, assignments: Iterable[Assignment], nodes: Mapping[st
     return bool(hosted) and all(one.standing_in and healthy_secondary(one, nodes) is not None for one in hosted)
 
 
-def _can_wake(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
+def _may_stand_in(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
     """Two copies will work for a while, so both must come to the same result, and one that works already need not wake.
 
     Not where a bag must be made again: the state of the secondary may be past it already.
