@@ -80,13 +80,13 @@ def test_our_own_page_and_a_typed_address_may_read(client: TestClient, site: str
 
 def test_the_report_is_computed_once_for_many_who_ask(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Report] = []
-    report = cluster.manager.report
+    report = cluster.manager.view.report
 
     def compute() -> Report:
         computed.append(report())
         return computed[-1]
 
-    monkeypatch.setattr(cluster.manager, "report", compute)
+    monkeypatch.setattr(cluster.manager.view, "report", compute)
     client = port(cluster)
     for _ in range(20):
         assert client.get("/api/v1/report").json()["epochs"] == cluster.delivered

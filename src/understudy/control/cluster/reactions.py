@@ -1,9 +1,9 @@
-"""How a missed heartbeat is answered (seed 001): patiently, or at once and reversibly.
+"""What a missed heartbeat sets off (Zhang et al. 2010): nothing yet, or a reversible reaction at once.
 
 A conservative slice waits until its primary's node counts as dead; then its secondary is promoted. A speculative one
-wakes its suspended secondary at the first miss, and both work. Should the primary answer again, it reads back the newer
-state the secondary has shipped, and the secondary sleeps; should it stay silent, the secondary is promoted for good.
-Waking for nothing costs little and loses nothing, because publishing is put-if-absent.
+lets its suspended secondary stand in at the first miss, and both work. If the primary is heard of again, it reads back
+the newer state the secondary has shipped, and the secondary is rolled back; if it stays silent, the secondary is
+promoted. A false alarm costs little and loses nothing, because publishing is put-if-absent.
 
 An active standby works anyway: to wake it is to let it publish what it holds. That costs nothing, so it is done at the
 first miss whatever the reaction.

@@ -1,4 +1,4 @@
-"""Spare capacity (seed 004, chapter 6): a secondary works with what its node's primaries leave over."""
+"""Spare capacity (Martin 2015, chapter 6): a secondary works with what its node's primaries leave over."""
 
 from __future__ import annotations
 
