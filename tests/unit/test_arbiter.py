@@ -129,25 +129,28 @@ def with_objective(objective: str = "20 s") -> Layout:
     )
 
 
-def controlled(at: float = 100.0) -> Snapshot:
-    """Two slices with an objective, protected by more than they need, of which enough is known."""
+def controlled(at: float = 100.0, scheme: Scheme = Scheme.ACTIVE_STANDBY) -> Snapshot:
+    """Two slices with an objective, of which enough is known. Under most schemes their secondaries are missing."""
     base = healthy(layout=with_objective(), at=at)
-    strong = tuple(
-        replace(a, scheme=Scheme.ACTIVE_STANDBY) if a.slice in (COUNTS, OTHER) else a for a in base.assignments
-    )
+    strong = tuple(replace(a, scheme=scheme) if a.slice in (COUNTS, OTHER) else a for a in base.assignments)
     measured = {s: Measured(settled(name=str(s)), BUSY) for s in (COUNTS, OTHER)}
     return replace(base, assignments=strong, nodes=(*base.nodes, node("node-3")), measured=measured)
 
 
 def test_what_the_controller_chooses_is_suggested_and_remembered() -> None:
-    base = controlled()
-    # Without a secondary, `look_after` comes first; the controller is heard where nothing else is to do.
-    decision = decide(base)
-    declined = {one.slice for one in decision.declined if one.origin is Origin.CONTROLLER}
-    accepted = {i.assignment.slice for i in decision.instructions if isinstance(i, Assign) and i.choice is not None}
-    assert declined | accepted == {COUNTS, OTHER}
-    assert set(decision.memory.controller.held) == {str(s) for s in accepted}, "what was declined is not remembered"
-    assert decision.memory.looked_at == base.at
+    decision = decide(controlled(scheme=Scheme.PASSIVE_REPLICATION))
+    chosen = [i for i in decision.instructions if isinstance(i, Assign) and i.choice is not None]
+    assert {i.assignment.slice for i in chosen} == {COUNTS, OTHER}
+    assert all(i.assignment.scheme is i.choice.scheme for i in chosen if i.choice is not None)
+    assert set(decision.memory.controller.held) == {str(COUNTS), str(OTHER)}
+    assert decision.memory.looked_at == 100.0
+
+
+def test_what_the_controller_may_not_have_now_it_does_not_remember() -> None:
+    """Missing secondaries come first; the controller chooses again at its next turn."""
+    decision = decide(controlled())
+    assert {one.slice for one in decision.declined if one.origin is Origin.CONTROLLER} == {COUNTS, OTHER}
+    assert not decision.memory.controller.held
 
 
 def test_the_controller_looks_every_half_second() -> None:
@@ -159,12 +162,9 @@ def test_the_controller_looks_every_half_second() -> None:
 
 
 def test_a_broken_promise_is_learned_even_if_nothing_can_be_decided() -> None:
-    held = decide(controlled()).memory
-    name = next(iter(held.controller.held), None)
-    if name is None:
-        pytest.skip("everything was declined")
+    held, name = decide(controlled(scheme=Scheme.PASSIVE_REPLICATION)).memory, str(COUNTS)
     missed = Error(Scheme.DEPLOYED, raw_s=1.0, predicted_s=1.0, actual_s=30.0, objective_s=20.0)
-    base = replace(controlled(), nodes=(), memory=held, ended=(Ended(SliceId.parse(name), missed, 100.0),))
+    base = replace(controlled(), nodes=(), memory=held, ended=(Ended(COUNTS, missed, 100.0),))
     assert decide(base).memory.controller.held[name].penalty.amount > 0
 
 

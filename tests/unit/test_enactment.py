@@ -30,7 +30,7 @@ def die_after(cluster: Cluster, instructions: int) -> None:
         left -= 1
         enact(instruction)
 
-    enactor.enact = interrupted  # type: ignore[method-assign, assignment]
+    enactor.enact = interrupted
 
 
 def dies(cluster: Cluster, seconds: float = 3.0) -> bool:

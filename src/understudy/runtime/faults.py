@@ -11,14 +11,14 @@ from understudy.runtime.home import node_directory
 from understudy.runtime.processes import is_connected_to, signal_jvm, signal_tree
 
 
-def kill(pid: int, disk: Path | None = None, *, jvm: bool = False) -> None:
-    """As a power cut would: the whole tree at once and, with `disk`, the local disk. `jvm`: the node's JVM alone."""
-    if jvm:
-        signal_jvm(pid, signal.SIGKILL)
-        return
-    signal_tree(pid, signal.SIGKILL)
-    if disk is not None:
-        shutil.rmtree(disk, ignore_errors=True)
+def kill(pid: int, *, jvm: bool = False) -> None:
+    """As a power cut would: the whole tree at once, or the node's JVM alone."""
+    signal_jvm(pid, signal.SIGKILL) if jvm else signal_tree(pid, signal.SIGKILL)
+
+
+def wipe(disk: Path) -> None:
+    """A host that dies takes its local disk along."""
+    shutil.rmtree(disk, ignore_errors=True)
 
 
 def freeze(pid: int, *, jvm: bool = False) -> None:
@@ -41,7 +41,10 @@ class LocalFaults:
         return node.pid > 0 and is_connected_to(node.pid, port)
 
     def kill(self, node: NodeState, *, jvm: bool = False) -> None:
-        kill(node.pid, node_directory(self._nodes, node.name), jvm=jvm)
+        disk = node_directory(self._nodes, node.name)
+        kill(node.pid, jvm=jvm)
+        if not jvm:
+            wipe(disk)
 
     def freeze(self, node: NodeState, *, jvm: bool = False) -> None:
         freeze(node.pid, jvm=jvm)

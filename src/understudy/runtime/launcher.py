@@ -17,6 +17,7 @@ from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
 from understudy.reporting.report import Report
+from understudy.runtime import faults
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home
 from understudy.runtime.journal import trim_outputs
@@ -45,7 +46,8 @@ class Starving:
         frozen = now < self.until and (now - self.since) % (STARVED_S + FED_S) < STARVED_S
         if frozen != self.frozen:
             self.frozen = frozen
-            self.child.freeze() if frozen else self.child.thaw()
+            pid = self.child.process.pid
+            faults.freeze(pid) if frozen else faults.thaw(pid)
 
 
 @dataclass
@@ -55,7 +57,7 @@ class Launcher:
     home: Home
     spec: RunSpec
     port: int
-    faults: Sequence[Fault] = ()
+    script: Sequence[Fault] = ()
     host: str = "127.0.0.1"
     watch: Callable[[RunState], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
@@ -75,7 +77,7 @@ class Launcher:
 
     def __post_init__(self) -> None:
         self._vigil = Vigil(time.monotonic())
-        self._pending = list(self.faults)
+        self._pending = list(self.script)
         self.port = self.port or free_port()
         self._client = Client(self.url, self.home.token())
 
@@ -158,7 +160,7 @@ class Launcher:
     def _release(self, now: float) -> None:
         """Lets frozen processes go on when it is time, also while a frozen manager answers nothing."""
         for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
-            child.thaw()
+            faults.thaw(child.process.pid)
             self._thaws.remove((moment, child))
         self._starve(now)
 
@@ -176,18 +178,15 @@ class Launcher:
                 fix="name one of them, or leave the fault out",
             )
         at, now = time.time(), time.monotonic()
-        if fault.jvm:
-            child.kill_jvm() if fault.kind is FaultKind.KILL else child.freeze_jvm()
-            if fault.kind is FaultKind.FREEZE:
-                self._thaws.append((now + fault.length_s, child))
-        elif fault.kind is FaultKind.KILL:
-            child.kill()
-            # A machine that dies takes its local disk along.
-            shutil.rmtree(self.home.node(fault.target), ignore_errors=True)
+        if fault.kind is FaultKind.KILL:
+            faults.kill(child.process.pid, jvm=fault.jvm)
+            if not fault.jvm:
+                child.process.wait()
+                faults.wipe(self.home.node(fault.target))
         elif fault.kind is FaultKind.STARVE:
             self._starving.append(Starving(child, now, now + fault.length_s))
         else:
-            child.freeze()
+            faults.freeze(child.process.pid, jvm=fault.jvm)
             self._thaws.append((now + fault.length_s, child))
         self._unsaid.append((fault, at))
         self.tell(f"fault injected: {fault.spec}")
@@ -264,7 +263,7 @@ class Launcher:
 
     def _end_all(self) -> None:
         for child in [*(child for _, child in self._thaws), *(one.child for one in self._starving)]:
-            child.thaw()
+            faults.thaw(child.process.pid)
         if self._manager is not None and self._manager.alive:
             self._client.stop()
         deadline = time.monotonic() + END_S

@@ -196,7 +196,7 @@ def finished(
 def transferred(history: History, shipped_to: int | None, shipped: Transfer | None, loaded: Transfer | None) -> History:
     """A checkpoint was shipped up to an epoch, state was brought into memory; each may be None.
 
-    As in Martin 2015, writing a checkpoint stands for reading it: it happens all the time, and is the slower of the two.
+    As in Martin 2015, writing a checkpoint stands for reading it: it is observed all the time, and is the slower.
     """
     if (shipped_to is None or shipped_to <= history.shipped_to) and shipped is None and loaded is None:
         return history
