@@ -113,8 +113,8 @@ def test_only_stream_and_simulate_import_pyspark() -> None:
     assert users <= set(THREADED)
 
 
-DOORS = ("control", "control/application", "control/cluster", "control/schemes", "reporting", "coordination")
-DOORS += ("runtime", "web", "cli", "model")
+DOORS = ["control", "control/application", "control/cluster", "control/schemes", "reporting", "coordination"]
+DOORS += ["runtime", "web", "cli", "model"]
 
 
 @pytest.mark.parametrize("package", DOORS)
