@@ -24,8 +24,8 @@ from typing import Any
 from scratch import scratch
 
 from understudy.model.capabilities import LADDER
+from understudy.model.report import Report
 from understudy.model.view import RunState, SliceState
-from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
 from understudy.testing.cluster import run
 

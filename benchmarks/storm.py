@@ -21,7 +21,7 @@ from typing import Any
 
 from scratch import scratch
 
-from understudy.reporting.report import Report
+from understudy.model.report import Report
 from understudy.testing.cluster import run
 
 APP = Path(__file__).parents[1] / "tests" / "apps" / "ten.py"

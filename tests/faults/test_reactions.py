@@ -12,8 +12,8 @@ from tests.faults.scripts import Condition, Driver, Script, after, either, healt
 from tests.oracles import summed
 from tests.oracles.delivered import differences
 from understudy.model.messages import ReplicaStatus
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]

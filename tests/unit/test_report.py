@@ -20,10 +20,11 @@ from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import Receipt, ReplicaStatus, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery
+from understudy.model.report import SinkReport
 from understudy.model.snapshot import Assignment, Phase
 from understudy.model.tally import Tally, take
 from understudy.reporting.chronicle import Chronicle
-from understudy.reporting.report import SinkReport, fault_reports, sink_report, slice_reports, tainted, verdict
+from understudy.reporting.report import fault_reports, sink_report, slice_reports, tainted, verdict
 
 
 def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocketDisconnect
 from tests.sim import Cluster
 from tests.theatre import TOKEN, StageHands
 
-from understudy.reporting.report import Report
+from understudy.model.report import Report
 from understudy.runtime.serve import compose
 from understudy.web.docs_page import docs_page
 

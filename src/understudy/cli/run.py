@@ -23,7 +23,7 @@ from understudy.model.run import Detectors, RunSpec
 from understudy.model.topology import Topology, seconds
 
 if TYPE_CHECKING:
-    from understudy.reporting.report import Report
+    from understudy.model.report import Report
     from understudy.runtime.home import Home
     from understudy.runtime.launcher import Launcher
 

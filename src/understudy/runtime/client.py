@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 
 from understudy.errors import InvalidInput, NoManager, Unavailable
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 
 TIMEOUT_S = 5.0
 STATE_S = 2.0

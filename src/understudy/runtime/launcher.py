@@ -13,10 +13,10 @@ from understudy.control.cluster.replacement import may_replace
 from understudy.errors import InvalidInput, Unavailable
 from understudy.model.faults import MANAGER, Fault, FaultKind
 from understudy.model.layout import Kind
+from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.runtime import faults
 from understudy.runtime.client import Client
 from understudy.runtime.home import Home

@@ -18,11 +18,11 @@ from understudy.model.events import DrainAsked, Event, FaultInjected, ManagerSta
 from understudy.model.messages import Begin, Checked, Failure, Goal, Goodbye, Heartbeat, Hello, Shutdown, Welcome
 from understudy.model.names import SliceId
 from understudy.model.recovery import Reaction, Scheme
+from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
 from understudy.model.topology import Topology
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.runtime.clock import RunClock
 from understudy.runtime.enactor import Enactor
 from understudy.runtime.journal import Journal

@@ -9,8 +9,8 @@ from understudy.control.cluster.secondaries import protection
 from understudy.model.events import Protected
 from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
+from understudy.model.report import SchemeCosts
 from understudy.model.snapshot import Assignment, NodeView
-from understudy.reporting.report import SchemeCosts
 
 COUNTERS = ("cpu_s", "bytes_received", "bytes_pulled", "bytes_published")
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from understudy.model.events import COUNT, Event
 from understudy.model.messages import Receipt
 from understudy.model.page import Plan, Prediction
+from understudy.model.report import Report, SinkReport
 from understudy.model.run import RunSpec
 from understudy.model.view import RunState
 from understudy.reporting.graph import plan_of
-from understudy.reporting.report import Report, ReportInput, SinkReport, make_report, sink_report, told_kinds
+from understudy.reporting.report import ReportInput, make_report, sink_report, told_kinds
 from understudy.reporting.slices import Sight, predictions, slice_states
 from understudy.runtime.clock import RunClock
 from understudy.runtime.memory import RunMemory

@@ -16,8 +16,8 @@ from understudy.model.events import Event
 from understudy.model.names import SliceId
 from understudy.model.page import Plan
 from understudy.model.recovery import Scheme, member
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.web.access import Access
 from understudy.web.commands import NodeCommands, node_router
 from understudy.web.health import health_router

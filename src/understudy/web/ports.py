@@ -13,9 +13,9 @@ from understudy.model.messages import Receipt
 from understudy.model.names import SliceId
 from understudy.model.page import Plan, Prediction
 from understudy.model.recovery import Scheme
+from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.view import NodeState, RunState
-from understudy.reporting.report import Report
 
 
 class RunReader(Protocol):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from understudy.model.report import Report
 from understudy.model.snapshot import Phase
-from understudy.reporting.report import Report
 from understudy.web.ports import RunReader
 
 FRESH_S = 0.5
