@@ -67,7 +67,9 @@ def run(
     ] = None,
     heartbeat: Annotated[str, typer.Option(help="Time between two heartbeats of a node.")] = "100ms",
     misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a silent node counts as dead.")] = 30,
-    wake_misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a speculative secondary wakes.")] = 1,
+    wake_misses: Annotated[
+        int, typer.Option(min=1, help="Missed heartbeats until a speculative secondary stands in.")
+    ] = 1,
     detector: Annotated[
         str, typer.Option(help="Who is slow: heartbeat, or benchmark, which also times a known piece of work.")
     ] = "heartbeat",

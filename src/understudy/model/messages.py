@@ -209,7 +209,7 @@ class Deploy(Frozen):
 
     `rewind`: begin before this epoch, because its bag must be made again; damaged bags up to `rewind_to` are taken away
     first. `resume_at`: where a sink goes on.
-    `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that was woken ships as well, so
+    `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that stands in ships as well, so
     that its primary can read back what it missed; only who leads acknowledges.
     """
 

@@ -47,7 +47,7 @@ class Guarantee(StrEnum):
 
 class Reaction(StrEnum):
     """What a missed heartbeat means. `conservative`: nothing, until the node counts as dead. `speculative`: the
-    secondary wakes at once and works beside the primary, until that one answers again or is given up."""
+    secondary stands in at once and works beside the primary, until that one is heard of again or is given up."""
 
     CONSERVATIVE = "conservative"
     SPECULATIVE = "speculative"
@@ -66,7 +66,7 @@ class Recovery:
     failure and more to copy before it. Left out, it follows the scheme. `refresh_every` is the number of epochs after
     which a hot standby brings its loaded state up to what was shipped. `objective` is the time after a failure within
     which every slice must be back ("2 s", or seconds); with one, the controller chooses the scheme and the interval.
-    `reaction` is what a node that is only slow sets off: `speculative` wakes the secondary at the first missed
+    `reaction` is what a node that is only slow sets off: `speculative` lets the secondary stand in at the first missed
     heartbeat, reversibly; `conservative` waits until the node counts as dead. `scheme` and `objective` exclude each
     other; without both, the scheme is passive replication.
     """

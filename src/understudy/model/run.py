@@ -62,7 +62,7 @@ class RunSpec(Frozen):
     misses: int = 30
     """Heartbeats missed in a row until a node that is still connected counts as dead."""
     wake_misses: int = 1
-    """Heartbeats missed in a row until a speculative secondary wakes."""
+    """Heartbeats missed in a row until a speculative secondary stands in."""
     reaction: str | None = None
     """Answers slow nodes for every operator, whatever it asks for itself."""
     detector: str = Detectors.HEARTBEAT

@@ -67,16 +67,16 @@ class Secondary:
 
 @dataclass(frozen=True)
 class Alarms:
-    """What waking the secondary of a slice has come to. Times are ages of the run, in seconds."""
+    """What standing in has come to. Times are ages of the run, in seconds."""
 
     false: int = 0
-    """So many times in a row it was woken and made nothing new."""
+    """False alarms in a row: it stood in and made nothing new."""
     at: float = 0.0
     """When the last of these false alarms ended."""
     unproven: tuple[float, ...] = ()
-    """When it was woken lately, where that has come to nothing or to nothing yet."""
+    """When it began to stand in lately, where that has made nothing new or nothing yet."""
     first_bags: int = 0
-    """How many bags the secondary had been the first to publish when it was woken."""
+    """How many bags the secondary had been the first to publish when it began to stand in."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Assignment:
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
     standing_in: bool = False
-    """The secondary works beside the primary, whose node is silent or slow; it sleeps again when that is over."""
+    """The secondary works beside the primary, whose node is silent or slow; it is rolled back when that is over."""
     alarms: Alarms = Alarms()
     throttle: Throttle = Throttle()
 

@@ -5,13 +5,13 @@ lets its suspended secondary stand in at the first miss, and both work. If the p
 the newer state the secondary has shipped, and the secondary is rolled back; if it stays silent, the secondary is
 promoted. A false alarm costs little and loses nothing, because publishing is put-if-absent.
 
-An active standby works anyway: to wake it is to let it publish what it holds. That costs nothing, so it is done at the
+An active standby works anyway, and stands in by publishing what it holds. That costs nothing, so it is done at the
 first miss whatever the reaction.
 
-On a machine that is full everybody is late at times, and secondaries that wake for that make it fuller. Three things
-damp it: the detector compares a node with the others; a slice whose secondary was woken for nothing gets twice as
-patient each time; and the whole cluster wakes only a few secondaries a minute that have not shown to be of any use, the
-most important first. A node whose connection broke is nearly proven to be dead, and none of this holds for it.
+On a saturated host every node is late at times, and secondaries that stand in for that add to the load. Three rules
+limit it: the detector compares a node with the others; a slice doubles its patience with every false alarm; and only a
+few secondaries a minute may stand in across the cluster without having shown to be of use, the most important first. A
+node whose connection broke is nearly proven to be dead, and none of these rules holds for it.
 
 What was decided, and what came of it, is in the assignment, so nothing has to be remembered here, and a manager that is
 killed in between goes on from what it finds.
@@ -33,7 +33,7 @@ from understudy.model.recovery import Guarantee, Reaction, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView
 
 BUDGET = 4
-"""Secondaries in a minute that are woken without being of any use, or without having shown it yet."""
+"""Secondaries in a minute that may stand in without being of use, or without having shown it yet."""
 MINUTE_S = 60.0
 FORGIVEN_S = 60.0
 """A false alarm is forgotten after so long without another one."""
@@ -48,7 +48,7 @@ def react(
     for_all: Reaction | None = None,
     age_s: float = 0.0,
 ) -> Iterator[Suggestion]:
-    """Wakes secondaries of nodes that are suspected, and lets those sleep whose primaries are well again."""
+    """Lets secondaries stand in for nodes that are suspected, and rolls back those whose primaries are well again."""
     known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
     everyone = list(nodes.values())
     left = BUDGET - sum(_unproven(assignment, nodes, age_s) for assignment in known)
@@ -82,7 +82,7 @@ def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]
 
 
 def patience(alarms: Alarms, age_s: float) -> int:
-    """How many times longer than usual a node must be silent, after secondaries were woken for nothing."""
+    """How many times longer than usual a node must be silent, after false alarms."""
     return 1 << min(MOST_DOUBLINGS, _unforgiven(alarms, age_s))
 
 
@@ -102,7 +102,7 @@ def _recent(alarms: Alarms, age_s: float) -> tuple[float, ...]:
 
 
 def _useful(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
-    """Whether a secondary that was woken has made something that nobody else had made."""
+    """Whether a secondary that stands in has made something that nobody else had made."""
     secondary = healthy_secondary(assignment, nodes)
     return secondary is not None and secondary.first_bags > assignment.alarms.first_bags
 
