@@ -144,7 +144,7 @@ def _may_stand_in(assignment: Assignment, vertex: Vertex, for_all: Reaction | No
 
 
 def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeView], detector: Detector) -> bool:
-    """The node answers, and the primary is where its secondary is: it has read back what it missed."""
+    """The node is trusted again, and the primary has read back what it missed: it is where its secondary is."""
     primary = node.hosting(assignment.slice, assignment.generation)
     secondary = healthy_secondary(assignment, nodes)
     trusted = detector.trusts(node, nodes.values())

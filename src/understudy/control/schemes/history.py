@@ -160,7 +160,7 @@ class Observation:
 
 
 def observe(history: History, seen: Observation) -> History:
-    """Called with every heartbeat of the primary; without a new epoch, start or transfer it answers the same value."""
+    """Called with every heartbeat of the primary; without a new epoch, start or transfer it returns the same value."""
     status = seen.status
     if status.epoch > history.epoch:
         history = finished(history, status.epoch, status.batch_s, status.state_bytes, seen.checkpoint_bytes)
