@@ -130,9 +130,8 @@ def test_a_frozen_manager_thaws_although_it_cannot_answer(
     launcher: Launcher, sleeper: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launcher used to thaw only after an answer, which a frozen manager never gives."""
-    faults.freeze(sleeper.process.pid)
     process = psutil.Process(sleeper.process.pid)
-    launcher._thaws = [(time.monotonic(), sleeper)]
+    launcher._lasting.freeze(sleeper.process.pid, time.monotonic(), 0.0)
     monkeypatch.setattr(launcher, "_start_manager", lambda: None)
     monkeypatch.setattr(launcher, "_start_node", lambda: None)
     monkeypatch.setattr(launcher._client, "state", lambda: None)
@@ -146,7 +145,7 @@ def test_a_frozen_manager_thaws_although_it_cannot_answer(
     with pytest.raises(KeyboardInterrupt):
         launcher.run()
     assert process.status() != psutil.STATUS_STOPPED
-    assert launcher._thaws == []
+    assert not launcher._lasting.lasting
 
 
 # -- directories of nodes
