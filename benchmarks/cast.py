@@ -30,6 +30,7 @@ from understudy.model.messages import (
     Stored,
     to_node,
 )
+from understudy.model.names import SliceId
 
 BEAT_S = 0.1
 STATEFUL = {"users": False, "sessions": True, "totals": True}
@@ -40,7 +41,7 @@ class FakeNode:
 
     def __init__(self, name: str, token: str, epoch: int = 0) -> None:
         self.name, self.token = name, token
-        self.replicas: dict[str, ReplicaStatus] = {}
+        self.replicas: dict[SliceId, ReplicaStatus] = {}
         self.receipts: dict[int, Receipt] = {}
         self.began = time.time() - epoch
 
@@ -70,7 +71,7 @@ class FakeNode:
             await asyncio.sleep(BEAT_S)
 
     def _at(self, replica: ReplicaStatus, epoch: int) -> ReplicaStatus:
-        if replica.slice.startswith("out[") and epoch not in self.receipts and epoch > replica.epoch:
+        if replica.slice.operator == "out" and epoch not in self.receipts and epoch > replica.epoch:
             for late in range(max(0, replica.epoch + 1), epoch + 1):
                 self.receipts[late] = Receipt(sink="out", epoch=late, rows=10, digest="00", at=time.time())
         steps = Steps(deploy=0.2, read_checkpoint=0.1, replay=0.3, replayed=2, done=True, done_at=time.time())

@@ -24,8 +24,8 @@ from typing import Any
 from scratch import scratch
 
 from understudy.model.capabilities import LADDER
+from understudy.model.report import Report
 from understudy.model.view import RunState, SliceState
-from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
 from understudy.testing.cluster import run
 
@@ -175,7 +175,7 @@ class Recorder:
             launcher.finish()
         replicas = [r for node in state.nodes for r in node.replicas if r.primary]
         for one in state.slices:
-            own = next((r for r in replicas if r.slice == one.slice), None)
+            own = next((r for r in replicas if str(r.slice) == one.slice), None)
             if one.kind != "operator" or own is None or own.epoch <= self._seen.get(one.slice, -1):
                 continue
             self._seen[one.slice] = own.epoch

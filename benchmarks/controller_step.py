@@ -23,6 +23,7 @@ from understudy.control.schemes.history import History, Observation, observe
 from understudy.control.schemes.objectives import Memory, Settings, Watched
 from understudy.control.schemes.series import Transfer
 from understudy.model.messages import ReplicaStatus, Steps
+from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Scheme
 
 TARGET_MS = 100.0
@@ -37,7 +38,7 @@ def slices(count: int, seed: int) -> list[Watched]:
         history = History(f"counts[{number}]", detect_s=0.4)
         for epoch in range(10):
             status = ReplicaStatus(
-                slice=history.slice,
+                slice=SliceId.parse(history.slice),
                 generation=1,
                 epoch=epoch,
                 batch_s=batch * float(rng.uniform(0.9, 1.1)),

@@ -142,7 +142,7 @@ class Killer:
 
 
 def used(state: RunState) -> dict[str, float]:
-    replicas = [r for node in state.nodes for r in node.replicas if r.slice == "totals[0]"]
+    replicas = [r for node in state.nodes for r in node.replicas if str(r.slice) == "totals[0]"]
     found = {node.name: node.cpu_s for node in state.nodes}
     return found | {"primary" if r.primary else "follow": r.cpu_s for r in replicas} | {"at": time.monotonic()}
 

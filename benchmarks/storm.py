@@ -21,7 +21,7 @@ from typing import Any
 
 from scratch import scratch
 
-from understudy.reporting.report import Report
+from understudy.model.report import Report
 from understudy.testing.cluster import run
 
 APP = Path(__file__).parents[1] / "tests" / "apps" / "ten.py"
@@ -80,8 +80,8 @@ def figures_of(report: Report, events: list[dict[str, Any]]) -> dict[str, Any]:
         "verdict": report.verdict,
         "minutes": round(minutes, 2),
         "epochs": report.epochs,
-        "wake-ups": report.reactions.woken,
-        "wake-ups a minute": round(report.reactions.woken / minutes, 2),
+        "wake-ups": report.reactions.standing_in,
+        "wake-ups a minute": round(report.reactions.standing_in / minutes, 2),
         "false alarms": report.reactions.false_alarms,
         "nodes given up": kinds.count("node_lost"),
         "throttled events": kinds.count("throttled"),

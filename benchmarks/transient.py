@@ -27,8 +27,9 @@ import psutil
 from scratch import scratch
 
 from understudy.coordination.sqlite import SqliteStore
+from understudy.model.events import RolledBack, StandingIn
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
 from understudy.testing.cluster import run
 
@@ -254,8 +255,8 @@ def false_alarms(minutes: float, settings: dict[str, str]) -> None:
             more: dict[str, Any] = {"scheme": "passive_standby_hot", "reaction": "speculative", **options}
             report = run(APP, home, nodes=3, fast=False, backlog=100, settings=settings, drive=quiet, **more)
             events = SqliteStore(home / "manager.db").events()
-        woken = [e for e in events if e.kind == "woken" and quiet.began <= e.at <= quiet.ended]
-        back = [e for e in events if e.kind == "rolled_back" and e.at >= quiet.began]
+        woken = [e for e in events if e.kind == StandingIn.kind and quiet.began <= e.at <= quiet.ended]
+        back = [e for e in events if e.kind == RolledBack.kind and e.at >= quiet.began]
         hours = (quiet.ended - quiet.began) / 3600
         standing_in = sum(e.fields.get("stood_in_s", 0.0) for e in back)
         print(
@@ -278,7 +279,7 @@ def show(found: Sequence[dict[str, Any]]) -> None:
         )
         ratio = f"{one['messages'] / base:9.2f}" if base else f"{one['messages'] / 1e6:7.0f}MB"
         same = "same" if one["same_digest"] else "DIFFERS"
-        print(f"{one['name']:26} {cells} {ratio} {one['reactions']['woken']:5} {same}")
+        print(f"{one['name']:26} {cells} {ratio} {one['reactions']['standing_in']:5} {same}")
     print("for every fault: late, gap, head, in seconds")
 
 

@@ -23,8 +23,8 @@ from scratch import scratch
 from understudy.coordination.sqlite import SqliteStore
 from understudy.model.capabilities import LADDER
 from understudy.model.recovery import Scheme
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.runtime.launcher import Launcher
 from understudy.testing.cluster import run
 

@@ -10,6 +10,7 @@ from understudy.control.schemes.objectives import Watched
 from understudy.control.schemes.series import Transfer
 from understudy.model.capabilities import LADDER
 from understudy.model.messages import ReplicaStatus, Steps
+from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee
 
 MB = 1 << 20
@@ -17,7 +18,9 @@ MB = 1 << 20
 
 def status(epoch: int, batch_s: float, state_bytes: int, name: str = "counts[0]", deploy: float = 1.5) -> ReplicaStatus:
     steps = Steps(deploy=deploy, wire_receive=0.05, done=True)
-    return ReplicaStatus(slice=name, generation=1, epoch=epoch, batch_s=batch_s, state_bytes=state_bytes, steps=steps)
+    return ReplicaStatus(
+        slice=SliceId.parse(name), generation=1, epoch=epoch, batch_s=batch_s, state_bytes=state_bytes, steps=steps
+    )
 
 
 def epochs(

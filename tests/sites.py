@@ -69,4 +69,4 @@ def until(done: Callable[[], bool], timeout_s: float = 60.0) -> None:
 
 
 def deployed(slice_id: SliceId, generation: int = 1, **more: Any) -> Deploy:
-    return Deploy(slice=str(slice_id), generation=generation, **more)
+    return Deploy(slice=slice_id, generation=generation, **more)

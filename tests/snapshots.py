@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from tests.builders import word_count_layout
+from understudy.control.cluster.decide import decide
 from understudy.control.cluster.detector import Detector
 from understudy.control.cluster.instructions import Assign, Instruction
+from understudy.control.cluster.snapshot import Snapshot
 from understudy.model.messages import ReplicaStatus, State, Steps
 from understudy.model.names import SliceId
-from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
+from understudy.model.snapshot import Assignment, NodeView, Phase
 
 LAYOUT = word_count_layout()
 DETECTOR = Detector(heartbeat_s=0.1, misses=30)
@@ -21,7 +23,7 @@ def replica(slice_id: SliceId, generation: int = 1, **changes: Any) -> ReplicaSt
     usual: dict[str, Any] = {"state": State.RUNNING, "epoch": 5, "steps": Steps(done=True)}
     if not changes.get("primary", True):
         usual["ship_every"] = 0
-    return ReplicaStatus(slice=str(slice_id), generation=generation, **(usual | changes))
+    return ReplicaStatus(slice=slice_id, generation=generation, **(usual | changes))
 
 
 def node(name: str, *replicas: ReplicaStatus, **changes: Any) -> NodeView:
@@ -39,6 +41,7 @@ def snapshot(*nodes: NodeView, **changes: Any) -> Snapshot:
         "delivered": {"out": 3},
         "goal": 100,
         "waited_s": 1.0,
+        "detector": DETECTOR,
     }
     return Snapshot(nodes=nodes, **(usual | changes))
 
@@ -60,15 +63,17 @@ def failing(base: Snapshot, broken: dict[SliceId, Any]) -> Snapshot:
         replace(
             view,
             replicas=tuple(
-                r.model_copy(update={"state": State.FAILED, "failure": broken[SliceId.parse(r.slice)]})
-                if SliceId.parse(r.slice) in broken
-                else r
+                r.model_copy(update={"state": State.FAILED, "failure": broken[r.slice]}) if r.slice in broken else r
                 for r in view.replicas
             ),
         )
         for view in base.nodes
     )
     return replace(base, nodes=nodes)
+
+
+def decided(given: Snapshot) -> tuple[Instruction, ...]:
+    return decide(given).instructions
 
 
 def assigns(instructions: tuple[Instruction, ...]) -> dict[SliceId, Assignment]:

@@ -13,28 +13,10 @@ from typing import Any
 import uvicorn
 
 from tests.simulated.cluster import Cluster
-from understudy.model.messages import State, Steps
 from understudy.model.view import NodeState
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 
 TOKEN = "a-token-for-tests"
-CATCH_UP_STEPS = 10
-
-
-def let_catch_up(cluster: Cluster) -> None:
-    """Slices that fell behind work off two epochs for every new one; at one for one they would stay behind."""
-    for node in cluster.nodes.values():
-        node.burst = 2
-
-
-def end_recoveries(cluster: Cluster) -> None:
-    """Simulated replicas do not measure their steps, so we say that those at work have caught up."""
-    for node in cluster.nodes.values():
-        for hosted in node.replicas.values():
-            status = hosted.status
-            if status.generation > 1 and status.state is State.RUNNING and not status.steps.done:
-                steps = Steps(deploy=0.2, read_checkpoint=0.1, wire_receive=0.05, replay=0.3, replayed=2)
-                hosted.change(steps=steps.model_copy(update={"done": True, "done_at": cluster.now}))
 
 
 class StageHands:
@@ -71,7 +53,7 @@ class Theatre:
         self.cluster = Cluster(home, **{"allow_faults": True, **spec})
         self.hands = StageHands(self.cluster)
         self.pace_s = pace_s
-        self.app = make_app(self.cluster.manager, TOKEN, self.hands)
+        self.app = compose(self.cluster.manager, TOKEN, self.hands)
         self._server = uvicorn.Server(uvicorn.Config(self.app, port=0, log_level="warning"))
         self._thread = threading.Thread(target=lambda: asyncio.run(self._play()), daemon=True)
         self._steps = 0
@@ -88,11 +70,8 @@ class Theatre:
             while True:
                 while self.hands.todo:
                     self.hands.todo.popleft()()
-                let_catch_up(self.cluster)
                 self.cluster.step()
                 self._steps += 1
-                if self._steps % CATCH_UP_STEPS == 0:
-                    end_recoveries(self.cluster)
                 await asyncio.sleep(self.pace_s)
         except Exception as error:
             self._failed = error

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from understudy.cli.remote import Remote
+from understudy.runtime.client import Client
 from understudy.runtime.home import Home
 
 pytestmark = [pytest.mark.browser, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -52,7 +52,7 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 def answers(home: Path) -> bool:
     url = Home(home).address()
-    return url is not None and Remote(url, "").answers()
+    return url is not None and Client(url).answers()
 
 
 def shoot(page: Page, name: str) -> None:

@@ -17,7 +17,7 @@ from tests.faults.scripts import Driver, Script, gone, healthy, progressed
 from tests.oracles import kinds
 from tests.oracles.delivered import differences, rows
 from understudy.model import hashing
-from understudy.reporting.report import Report
+from understudy.model.report import Report
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]

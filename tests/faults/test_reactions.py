@@ -12,8 +12,8 @@ from tests.faults.scripts import Condition, Driver, Script, after, either, healt
 from tests.oracles import summed
 from tests.oracles.delivered import differences
 from understudy.model.messages import ReplicaStatus
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -44,7 +44,7 @@ def primary(state: RunState) -> str:
 
 
 def replica(state: RunState, primary: bool) -> ReplicaStatus | None:
-    found = [r for node in state.nodes for r in node.replicas if r.slice == "sums[0]" and r.primary == primary]
+    found = [r for node in state.nodes for r in node.replicas if str(r.slice) == "sums[0]" and r.primary == primary]
     return found[0] if found else None
 
 

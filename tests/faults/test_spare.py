@@ -20,7 +20,7 @@ APP = Path(app.__file__)
 
 
 def asleep(state: RunState) -> set[str]:
-    return {replica.slice for node in state.nodes for replica in node.replicas if replica.throttled}
+    return {str(replica.slice) for node in state.nodes for replica in node.replicas if replica.throttled}
 
 
 def is_known_to_sleep(state: RunState) -> bool:

@@ -38,7 +38,7 @@ OPERATORS = {name: Analysis(stateful=name == "counts", output="{}") for name in 
 """What a node finds out about the operators of the word count."""
 
 
-def failure(*, final: bool = False, damaged: tuple[tuple[str, int], ...] = ()) -> Failure:
+def failure(*, final: bool = False, damaged: tuple[tuple[SliceId, int], ...] = ()) -> Failure:
     return Failure(what="it broke", why="the test wants it", fix="none", final=final, damaged=damaged)
 
 

@@ -18,16 +18,17 @@ from tests.simulated.cluster import Cluster
 from understudy.control.schemes.history import GENERATIONS_KEPT, History, started
 from understudy.coordination.sqlite import SqliteStore
 from understudy.model import hashing
-from understudy.model.event import COUNT
+from understudy.model.events import COUNT, GoalSet
 from understudy.model.messages import Receipt, ReplicaStatus, Steps
+from understudy.model.names import SliceId
 from understudy.model.run import Rhythm
 from understudy.model.spans import union
 from understudy.reporting.report import told_kinds
 from understudy.runtime import ledger as ledgers
-from understudy.runtime.journal import Journal, earlier, trim_outputs
+from understudy.runtime.journal import LineFile, earlier, trim_outputs
 from understudy.runtime.ledger import EARLIER, Ledger
 from understudy.runtime.manager import Manager
-from understudy.runtime.watched import TOLD
+from understudy.runtime.run_view import TOLD
 from understudy.web.hub import Hub
 
 RHYTHM = Rhythm(epoch=0, time=0.0, epoch_s=1.0)
@@ -133,7 +134,7 @@ def test_a_manager_is_back_in_as_many_steps_after_a_long_run(
             store = SqliteStore(database)
             store.keep({"run": cluster.manager.run.model_dump(), "phase": "gathering"})
             manager = Manager(tmp_path, cluster.topology, store, clock=lambda: 1.0, wall=lambda: 1.0)
-            Hub(manager, CollectorRegistry()).refresh()
+            Hub(manager.view, CollectorRegistry()).refresh()
             manager.tick()
             store.close()
 
@@ -146,14 +147,14 @@ def test_the_report_reads_a_limited_number_of_events(tmp_path: Path, monkeypatch
     cluster = Cluster(tmp_path, epochs=3)
     cluster.until(lambda: cluster.manager.state().phase.over)
     assert cluster.manager.report().told_since_s == 0.0
-    monkeypatch.setattr("understudy.runtime.watched.TOLD", 5)
+    monkeypatch.setattr("understudy.runtime.run_view.TOLD", 5)
     cluster.store.note(1.0, "fault", "x", {"spec": "kill:node-2@9s", "target": "node-2", "at": cluster.now}, None)
     report = cluster.manager.report()
     assert report.told_since_s > 0
     assert len(report.faults) == 1
     assert "goal" not in told_kinds(cluster.store.totals())
     for number in range(5):
-        cluster.manager.note("goal", f"{number}", {})
+        cluster.manager.journal.note(GoalSet(epochs=1, reason=f"{number}"))
     assert cluster.manager.report().faults == ()
     assert TOLD >= 10_000
 
@@ -253,22 +254,22 @@ def test_a_recovery_is_noted_once_though_its_event_is_old(tmp_path: Path) -> Non
     cluster.kill("node-2")
     cluster.until(lambda: bool(cluster.store.latest("recovered")))
     cluster.steps(10.0)
-    before = cluster.manager.event_counts()["recovered"]
+    before = cluster.manager.view.event_counts()["recovered"]
     for _ in range(600):
-        cluster.manager.note("goal", "something else", {})
+        cluster.manager.journal.note(GoalSet(epochs=1, reason="something else"))
     cluster.store._events._drop(10**9)
     cluster.restart_manager()
     cluster.steps(2.0)
-    assert cluster.manager.event_counts()["recovered"] == before
+    assert cluster.manager.view.event_counts()["recovered"] == before
 
 
 def test_metrics_count_all_events_of_the_run(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     for _ in range(50):
-        cluster.manager.note("goal", "x", {})
+        cluster.manager.journal.note(GoalSet(epochs=1, reason="x"))
     cluster.store._events._drop(10**9)
-    hub = Hub(cluster.manager, CollectorRegistry())
-    cluster.manager.note("goal", "x", {})
+    hub = Hub(cluster.manager.view, CollectorRegistry())
+    cluster.manager.journal.note(GoalSet(epochs=1, reason="x"))
     hub.refresh()
     assert hub.kinds["goal"] == 51
 
@@ -276,7 +277,7 @@ def test_metrics_count_all_events_of_the_run(tmp_path: Path) -> None:
 def test_a_new_dashboard_begins_with_the_epochs_that_come(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.until(lambda: cluster.delivered > 5)
-    hub = Hub(cluster.manager, CollectorRegistry())
+    hub = Hub(cluster.manager.view, CollectorRegistry())
     assert hub.refresh().samples[0].latency_s is None
     delivered = cluster.delivered
     cluster.until(lambda: cluster.delivered > delivered)
@@ -287,7 +288,7 @@ def test_a_new_dashboard_begins_with_the_epochs_that_come(tmp_path: Path) -> Non
 
 
 def status(generation: int, **more: Any) -> ReplicaStatus:
-    return ReplicaStatus(slice="a[0]", generation=generation, **more)
+    return ReplicaStatus(slice=SliceId("a", 0), generation=generation, **more)
 
 
 def test_replicas_that_are_long_gone_are_added_up() -> None:
@@ -301,7 +302,7 @@ def test_replicas_that_are_long_gone_are_added_up() -> None:
             "gaps": ((generation, generation),),
         }
         ledger.see([status(generation, **one)])
-    ledger.compact({"a[0]": frozenset({2, 100})})
+    ledger.compact({SliceId("a", 0): frozenset({2, 100})})
     kept = sorted(replica.generation for replica in ledger.replicas)
     assert kept == [2, 95, 96, 97, 98, 99, 100], "alive, the last four that are gone, and one for all others"
     assert sum(replica.rows_in for replica in ledger.replicas) == 1000
@@ -315,7 +316,7 @@ def test_replicas_that_are_long_gone_are_added_up() -> None:
 def test_a_zombie_that_was_added_up_does_not_count_twice() -> None:
     ledger = Ledger(None)
     ledger.see([status(generation, rows_in=10) for generation in range(1, 11)])
-    ledger.compact({"a[0]": frozenset({1, 10})})
+    ledger.compact({SliceId("a", 0): frozenset({1, 10})})
     ledger.see([status(3, rows_in=15), status(1, rows_in=20), status(11, rows_in=1)])
     assert sum(replica.rows_in for replica in ledger.replicas) == 90 + 20 + 1
 
@@ -346,9 +347,9 @@ def test_a_run_with_many_recoveries_keeps_few_replicas(tmp_path: Path) -> None:
     assert max(a.generation for a in cluster.store.assignments()) > 8
     kept = json.dumps(cluster.store.fact("ledger"))
     slices = len(cluster.layout.slices)
-    assert len(manager._ledger.replicas) <= slices * (2 + ledgers.KEPT_REPLICAS + 1) + slices
+    assert len(manager.observer.ledger.replicas) <= slices * (2 + ledgers.KEPT_REPLICAS + 1) + slices
     assert kept.count('"generation"') <= slices * (2 + ledgers.KEPT_REPLICAS + 1)
-    assert len(manager._protections._seen) <= 2 * slices
+    assert len(manager.observer.protections._seen) <= 2 * slices
 
 
 def test_a_history_knows_the_last_replicas_only() -> None:
@@ -364,7 +365,7 @@ def test_a_history_knows_the_last_replicas_only() -> None:
 
 def test_a_journal_has_two_parts_at_most(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
-    journal = Journal(path, limit=100)
+    journal = LineFile(path, limit=100)
     for number in range(95):
         journal.add(f"{number:09d}")
     lines = [*earlier(path).read_text().splitlines(), *path.read_text().splitlines()]

@@ -14,6 +14,7 @@ from understudy import settings
 from understudy.coordination.sqlite import SqliteStore
 from understudy.errors import InvalidInput
 from understudy.model.messages import ReplicaStatus
+from understudy.model.names import SliceId
 from understudy.model.run import Rhythm, RunSpec
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
@@ -180,11 +181,14 @@ def test_epochs_are_due_at_a_steady_pace_from_where_the_run_goes_on() -> None:
 
 def test_a_ledger_survives_its_dump() -> None:
     ledger = Ledger(None)
-    ledger.see([ReplicaStatus(slice="a[0]", generation=g, rows_in=g) for g in (1, 2)])
-    ledger.see([ReplicaStatus(slice="a[0]", generation=2, rows_in=9)])
+    ledger.see([ReplicaStatus(slice=SliceId("a", 0), generation=g, rows_in=g) for g in (1, 2)])
+    ledger.see([ReplicaStatus(slice=SliceId("a", 0), generation=2, rows_in=9)])
     ledger.see_node("n", 2.0, 50)
     ledger.see_node("n", 1.0, 40)
     again = Ledger(ledger.dump())
     assert (again.replicas, again.nodes) == (ledger.replicas, ledger.nodes)
-    assert {(r.slice, r.generation): r.rows_in for r in again.replicas} == {("a[0]", 1): 1, ("a[0]", 2): 9}
+    assert {(r.slice, r.generation): r.rows_in for r in again.replicas} == {
+        (SliceId("a", 0), 1): 1,
+        (SliceId("a", 0), 2): 9,
+    }
     assert (again.nodes["n"].cpu_s, again.nodes["n"].peak_memory_bytes) == (2.0, 50)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from understudy.cli.main import app
 from understudy.cli.switch import complete_schemes
 from understudy.runtime import checkup
 from understudy.runtime.checkup import Finding
+from understudy.runtime.client import Client
 from understudy.runtime.home import Home
 
 
@@ -28,7 +30,7 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
     with Theatre(home, nodes=4) as made:
         (home / "token").write_text(TOKEN)
         Home(home).announce(made.url)
-        while not json.loads(remote.Remote(made.url, "").get("/api/v1/view"))["slices"]:
+        while not json.loads(Client(made.url).get("/api/v1/view"))["slices"]:
             pass
         yield made
 
@@ -151,7 +153,7 @@ def test_switch_posts_slice_and_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
         more.pop("timeout")
         return TestClient(stub).request(method, url.removeprefix("http://stub"), **more)
 
-    monkeypatch.setattr("httpx.request", request)
+    monkeypatch.setattr("httpx.Client", lambda **_: SimpleNamespace(request=request))
     assert "counts[1] goes to passive_standby_hot" in ask(
         "switch", "counts[1]", "passive-standby-hot", "--url", "http://stub"
     )

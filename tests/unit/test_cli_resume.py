@@ -16,8 +16,8 @@ from understudy.cli.main import app
 from understudy.coordination.sqlite import SqliteStore
 from understudy.model.fingerprint import of_application
 from understudy.model.messages import Failure
+from understudy.model.report import Report
 from understudy.model.run import RunSpec
-from understudy.reporting.report import Report
 from understudy.runtime import launcher
 from understudy.runtime.application import load
 from understudy.runtime.prepare import versions

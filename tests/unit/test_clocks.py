@@ -47,7 +47,7 @@ def test_a_manager_that_was_stopped_suspects_nobody(tmp_path: Path) -> None:
     cluster.now += 0.5
     cluster.manager.tick()
     cluster.steps(1.0)
-    assert "woken" not in {event.kind for event in cluster.manager.events()}
+    assert "standing_in" not in {event.kind for event in cluster.manager.events()}
 
 
 def test_a_node_that_died_meanwhile_is_still_noticed(cluster: Cluster) -> None:

@@ -16,6 +16,7 @@ from understudy.control.schemes.objectives import Held, Memory, Settings, Watche
 from understudy.errors import InvalidInput
 from understudy.model.costs import EVERYTHING, PAY_PER_MACHINE, Costs
 from understudy.model.messages import ReplicaStatus
+from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Recovery, Scheme
 
 BUSY = Usage(cpu=0.3, received_bps=1e6, published_bps=2e5, changed_bps=1e5)
@@ -106,7 +107,7 @@ def test_slices_that_are_gone_are_forgotten() -> None:
 
 
 def test_usage_is_the_difference_of_two_statuses() -> None:
-    before = ReplicaStatus(slice="a[0]", generation=1, cpu_s=10.0, bytes_received=1000, bytes_published=100)
+    before = ReplicaStatus(slice=SliceId("a", 0), generation=1, cpu_s=10.0, bytes_received=1000, bytes_published=100)
     now = before.model_copy(update={"cpu_s": 11.0, "bytes_received": 5000, "bytes_published": 300, "bytes_shipped": 50})
     usage = between(Usage(), before, now, 2.0)
     assert (usage.cpu, usage.received_bps, usage.published_bps, usage.changed_bps) == (0.5, 2000, 100, 25)
@@ -115,7 +116,7 @@ def test_usage_is_the_difference_of_two_statuses() -> None:
 
 def test_rates_are_smoothed() -> None:
     """Windows close now and then: one epoch publishes much, the next nothing."""
-    usage, status = Usage(), ReplicaStatus(slice="a[0]", generation=1)
+    usage, status = Usage(), ReplicaStatus(slice=SliceId("a", 0), generation=1)
     for epoch in range(1, 60):
         later = status.model_copy(update={"bytes_published": status.bytes_published + (2000 if epoch % 2 else 0)})
         usage, status = between(usage, status, later, 1.0), later

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.simulated.cluster import Cluster
-from tests.theatre import end_recoveries
 
 from understudy.control.cluster.drain import moves
 from understudy.control.cluster.instructions import Assign
@@ -32,7 +31,6 @@ def hosted(cluster: Cluster, node: str) -> list[str]:
 
 
 def drained(cluster: Cluster, node: str) -> bool:
-    end_recoveries(cluster)
     return not cluster.nodes[node].replicas
 
 
@@ -103,10 +101,9 @@ def test_the_last_node_keeps_its_slices(cluster: Cluster) -> None:
 def test_nothing_moves_while_a_slice_is_on_its_way_back(cluster: Cluster) -> None:
     cluster.kill("node-1")
     cluster.until(cluster.settled)
-    end_recoveries(cluster)
     cluster.step()
     cluster.manager.drain("node-2")
-    well = cluster.manager._snapshot()
+    well = cluster.manager._observe()
     assert len(list(moves(well, cluster.layout))) == 1
     for change in ({"steps": Steps()}, {"state": State.STARTING}, {"state": State.FAILED}):
         back = replace(well, nodes=tuple(_changed(node, change) for node in well.nodes))

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from understudy.model.view import NodeState
-from understudy.web.commands import LocalHands
+from understudy.runtime.faults import LocalFaults
 
 # A node as far as signals go: it holds a connection, and has a child, as a node has its JVM.
 PROGRAM = """
@@ -51,7 +51,7 @@ def wait_for(process: psutil.Process, *states: str) -> None:
 def test_a_process_is_ours_only_if_it_is_connected_to_us(
     node: tuple[NodeState, psutil.Process], listener: socket.socket, tmp_path: Path
 ) -> None:
-    hands, port = LocalHands(tmp_path), listener.getsockname()[1]
+    hands, port = LocalFaults(tmp_path), listener.getsockname()[1]
     assert hands.reaches(node[0], port)
     assert not hands.reaches(node[0], port + 1)
     assert not hands.reaches(node[0].model_copy(update={"pid": node[1].pid}), port), "its child holds no connection"
@@ -61,10 +61,10 @@ def test_a_process_is_ours_only_if_it_is_connected_to_us(
 
 def test_freezing_stops_the_whole_tree_until_it_thaws(node: tuple[NodeState, psutil.Process], tmp_path: Path) -> None:
     state, child = node
-    LocalHands(tmp_path).freeze(state)
+    LocalFaults(tmp_path).freeze(state)
     for process in (psutil.Process(state.pid), child):
         wait_for(process, psutil.STATUS_STOPPED)
-    LocalHands(tmp_path).thaw(state)
+    LocalFaults(tmp_path).thaw(state)
     for process in (psutil.Process(state.pid), child):
         wait_for(process, psutil.STATUS_SLEEPING, psutil.STATUS_RUNNING)
 
@@ -73,7 +73,7 @@ def test_killing_takes_the_tree_and_the_local_disk(node: tuple[NodeState, psutil
     state, child = node
     (tmp_path / "node-1" / "checkpoint").mkdir(parents=True)
     (tmp_path / "node-2").mkdir()
-    LocalHands(tmp_path).kill(state)
+    LocalFaults(tmp_path).kill(state)
     psutil.wait_procs([child], timeout=120)
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
     assert [path.name for path in tmp_path.iterdir()] == ["node-2"]

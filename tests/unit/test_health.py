@@ -7,9 +7,20 @@ from typing import Any
 import pytest
 from tests.builders import word_count, word_count_layout
 
-from understudy.model.event import Event
+from understudy.model.events import (
+    Assigned,
+    Event,
+    FaultInjected,
+    Happening,
+    NodeLost,
+    Promoted,
+    Protected,
+    Recovered,
+)
 from understudy.model.messages import Failure, ReplicaStatus, State, Steps
+from understudy.model.names import SliceId
 from understudy.model.page import Health
+from understudy.model.recovery import Scheme
 from understudy.model.view import NodeState, SliceState
 from understudy.reporting.graph import plan_of
 from understudy.reporting.health import judge, may_lag
@@ -31,7 +42,7 @@ def entry(**changes: Any) -> SliceState:
 
 
 def replica(state: State = State.RUNNING, generation: int = 1, done: bool = False, **more: Any) -> ReplicaStatus:
-    return ReplicaStatus(slice="counts[0]", generation=generation, state=state, steps=Steps(done=done), **more)
+    return ReplicaStatus(slice=SliceId("counts", 0), generation=generation, state=state, steps=Steps(done=done), **more)
 
 
 @pytest.mark.parametrize(
@@ -93,21 +104,21 @@ def test_the_plan_before_and_after_spark_was_asked() -> None:
 
 
 def test_rates_come_from_two_looks() -> None:
-    before = Counters(10.0, {("a[0]", 1): 100}, {"node-1": 4.0})
-    now = Counters(12.0, {("a[0]", 1): 300, ("b[0]", 1): 50}, {"node-1": 5.0, "node-2": 9.0})
+    before = Counters(10.0, {(SliceId("a", 0), 1): 100}, {"node-1": 4.0})
+    now = Counters(12.0, {(SliceId("a", 0), 1): 300, (SliceId("b", 0), 1): 50}, {"node-1": 5.0, "node-2": 9.0})
     assert rows_per_s([before, now]) == 125.0
     assert (cores(before, now, "node-1"), cores(before, now, "node-2")) == (0.5, 0.0)
 
 
 def test_counters_that_start_again_give_no_negative_rates() -> None:
-    before = Counters(10.0, {("a[0]", 1): 100}, {"node-1": 40.0})
-    assert rows_per_s([before, Counters(12.0, {("a[0]", 2): 10}, {})]) == 5.0
+    before = Counters(10.0, {(SliceId("a", 0), 1): 100}, {"node-1": 40.0})
+    assert rows_per_s([before, Counters(12.0, {(SliceId("a", 0), 2): 10}, {})]) == 5.0
     assert cores(before, Counters(12.0, {}, {"node-1": 1.0}), "node-1") == 0.0
-    assert rows_per_s([before, Counters(10.0, {("a[0]", 1): 900}, {})]) == 0.0
+    assert rows_per_s([before, Counters(10.0, {(SliceId("a", 0), 1): 900}, {})]) == 0.0
 
 
 def test_rows_that_come_an_epoch_at_a_time_give_a_steady_rate() -> None:
-    looks = [Counters(0.5 * look, {("a[0]", 1): 200 * (look // 2)}, {}) for look in range(40)]
+    looks = [Counters(0.5 * look, {(SliceId("a", 0), 1): 200 * (look // 2)}, {}) for look in range(40)]
     rates = {rows_per_s(looks[at : at + 10]) for at in range(30)}
     assert rates == {200.0}
     stalled = [*looks, *(Counters(20 + 0.5 * n, looks[-1].rows, {}) for n in range(10))]
@@ -135,24 +146,33 @@ def test_nodes_that_do_not_tell_replicas_apart_count_whole() -> None:
 # -- recoveries
 
 
-def story(*entries: tuple[str, float, int | None, dict[str, Any]]) -> list[Event]:
+def story(*entries: tuple[float, int | None, Happening]) -> list[Event]:
     return [
-        Event(number=n + 1, at=at, kind=kind, text=f"{kind} happened", fields=fields, cause=cause)
-        for n, (kind, at, cause, fields) in enumerate(entries)
+        Event(number=n + 1, at=at, kind=what.kind, text=what.text, fields=what.to_fields(), cause=cause)
+        for n, (at, cause, what) in enumerate(entries)
     ]
 
 
-BACK = {"slice": "counts[0]", "generation": 2, "deploy": 0.5, "replay": 0.25, "replayed": 3, "done_at": 14.0}
+COUNTS = SliceId("counts", 0)
+BACK = Recovered(slice=COUNTS, generation=2, deploy=0.5, replay=0.25, replayed=3, done_at=14.0)
+
+
+def protected(scheme: Scheme) -> Protected:
+    return Protected(slice=COUNTS, scheme=scheme)
+
+
+def placed(record: type[Assigned] | type[Promoted]) -> Assigned | Promoted:
+    return record(slice=COUNTS, node="node-1", generation=2, reason=f"{record.kind} happened")
 
 
 def test_a_recovery_leads_back_to_the_fault() -> None:
     events = story(
-        ("protection", 1.0, None, {"slice": "counts[0]", "scheme": "deployed"}),
-        ("fault", 10.1, None, {"spec": "kill:node-2@10s", "target": "node-2", "at": 10.0}),
-        ("node_lost", 10.5, None, {"node": "node-2"}),
-        ("assigned", 10.6, 3, {"slice": "counts[0]"}),
-        ("protection", 10.7, None, {"slice": "counts[0]", "scheme": "passive_replication"}),
-        ("recovered", 14.0, 4, BACK),
+        (1.0, None, protected(Scheme.DEPLOYED)),
+        (10.1, None, FaultInjected(spec="kill:node-2@10s", target="node-2", at=10.0)),
+        (10.5, None, NodeLost(node="node-2", reason="node_lost happened")),
+        (10.6, 3, placed(Assigned)),
+        (10.7, None, protected(Scheme.PASSIVE_REPLICATION)),
+        (14.0, 4, BACK),
     )
     (found,) = past_recoveries(events)
     assert (found.cause, found.scheme, found.total_s, found.replayed) == ("kill:node-2@10s", "deployed", 4.0, 3)
@@ -161,10 +181,11 @@ def test_a_recovery_leads_back_to_the_fault() -> None:
 
 def test_a_node_needs_no_injection_to_die() -> None:
     events = story(
-        ("fault", 1.0, None, {"spec": "kill:node-1@1s", "target": "node-1", "at": 1.0}),
-        ("node_lost", 10.5, None, {"node": "node-2"}),
-        ("promoted", 10.6, 2, {"slice": "counts[0]"}),
-        ("recovered", 11.0, 3, BACK | {"done_at": 11.0, "scheme": "active_standby", "predicted": {"replay": 1}}),
+        (0.5, None, protected(Scheme.ACTIVE_STANDBY)),
+        (1.0, None, FaultInjected(spec="kill:node-1@1s", target="node-1", at=1.0)),
+        (10.5, None, NodeLost(node="node-2", reason="node_lost happened")),
+        (10.6, 3, placed(Promoted)),
+        (11.0, 4, BACK.model_copy(update={"done_at": 11.0, "predicted": {"replay": 1.0}})),
     )
     (found,) = past_recoveries(events)
     assert (found.cause, found.total_s, found.scheme) == ("node_lost happened", 0.5, "active_standby")
@@ -172,7 +193,7 @@ def test_a_node_needs_no_injection_to_die() -> None:
 
 
 def test_a_move_and_a_forgotten_cause() -> None:
-    events = story(("assigned", 12.0, None, {"slice": "counts[0]"}), ("recovered", 14.0, 1, BACK))
+    events = story((12.0, None, placed(Assigned)), (14.0, 1, BACK))
     (moved,) = past_recoveries(events)
     assert (moved.cause, moved.total_s) == ("assigned happened", 2.0)
     (forgotten,) = past_recoveries(events[1:])

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 from tests.simulated.cluster import Cluster
-from tests.snapshots import COUNTS, DETECTOR, assigns, healthy, node, replica, snapshot
+from tests.snapshots import COUNTS, DETECTOR, assigns, decided, healthy, node, replica, snapshot
 
-from understudy.control.cluster.decide import MAX_FAILURES, decide
 from understudy.control.cluster.detector import STUCK_S, is_stuck, stalls
 from understudy.control.cluster.instructions import FailRun, LoseNode
 from understudy.control.cluster.reactions import react
+from understudy.control.cluster.recovering import MAX_FAILURES
 from understudy.errors import InvalidInput
 from understudy.model.capabilities import ROWS
 from understudy.model.faults import Fault
@@ -49,13 +49,13 @@ def test_a_jvm_that_does_not_move_counts_as_silence(jvm_silent_s: float, dead: b
 
 
 def test_the_reason_names_the_jvm() -> None:
-    (lost,) = decide(snapshot(node("node-1", silent_s=0.05, jvm_silent_s=4.0)), DETECTOR)
+    (lost,) = decided(snapshot(node("node-1", silent_s=0.05, jvm_silent_s=4.0)))
     assert isinstance(lost, LoseNode)
     assert lost.reason == "the JVM of node-1 has not moved for 4.00 s"
 
 
 def test_a_last_word_is_believed_at_once() -> None:
-    (lost,) = decide(snapshot(node("node-1", gone="its JVM was killed by SIGKILL")), DETECTOR)
+    (lost,) = decided(snapshot(node("node-1", gone="its JVM was killed by SIGKILL")))
     assert isinstance(lost, LoseNode)
     assert lost.reason == "node-1 ended: its JVM was killed by SIGKILL"
 
@@ -93,13 +93,12 @@ def test_a_replica_that_never_finishes_fails_and_is_tried_again() -> None:
     assert is_stuck(hung)
     assert not is_stuck(replica(COUNTS, stalled_s=STUCK_S + 1, batch_s=60.0)), "its batches take that long"
     nodes = tuple(
-        replace(view, replicas=tuple(hung if r.slice == str(COUNTS) else r for r in view.replicas))
-        for view in base.nodes
+        replace(view, replicas=tuple(hung if r.slice == COUNTS else r for r in view.replicas)) for view in base.nodes
     )
-    (again,) = assigns(decide(replace(base, nodes=nodes), DETECTOR)).values()
+    (again,) = assigns(decided(replace(base, nodes=nodes))).values()
     assert (again.slice, again.generation, again.failures) == (COUNTS, 2, 1)
     tired = tuple(replace(a, failures=MAX_FAILURES) if a.slice == COUNTS else a for a in base.assignments)
-    (end,) = decide(replace(base, nodes=nodes, assignments=tired), DETECTOR)
+    (end,) = decided(replace(base, nodes=nodes, assignments=tired))
     assert isinstance(end, FailRun)
     assert "has finished nothing" in end.failure.what
 

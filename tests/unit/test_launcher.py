@@ -15,6 +15,7 @@ import pytest
 
 from understudy.errors import Unavailable
 from understudy.model.run import RunSpec
+from understudy.runtime import faults
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import Launcher
 from understudy.runtime.manager_restarts import CALM_S, HUNG_S, MAX_RESTARTS, START_S, Measure, Vigil
@@ -105,7 +106,7 @@ def test_a_manager_that_hangs_is_killed_and_started_again(
 ) -> None:
     started: list[bool] = []
     monkeypatch.setattr(launcher, "_start_manager", lambda: started.append(sleeper.alive))
-    sleeper.freeze()
+    faults.freeze(sleeper.process.pid)
     launcher._vigil.judge(time.monotonic(), exit_code=None, answers=True)
     launcher._keep_manager(sleeper, answers=False)
     assert started == [], "not at the first answer that does not come"
@@ -129,9 +130,8 @@ def test_a_frozen_manager_thaws_although_it_cannot_answer(
     launcher: Launcher, sleeper: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The launcher used to thaw only after an answer, which a frozen manager never gives."""
-    sleeper.freeze()
     process = psutil.Process(sleeper.process.pid)
-    launcher._thaws = [(time.monotonic(), sleeper)]
+    launcher._lasting.freeze(sleeper.process.pid, time.monotonic(), 0.0)
     monkeypatch.setattr(launcher, "_start_manager", lambda: None)
     monkeypatch.setattr(launcher, "_start_node", lambda: None)
     monkeypatch.setattr(launcher._client, "state", lambda: None)
@@ -145,7 +145,7 @@ def test_a_frozen_manager_thaws_although_it_cannot_answer(
     with pytest.raises(KeyboardInterrupt):
         launcher.run()
     assert process.status() != psutil.STATUS_STOPPED
-    assert launcher._thaws == []
+    assert not launcher._lasting.lasting
 
 
 # -- directories of nodes

@@ -1,4 +1,4 @@
-"""The folder tells the role: decisions never import what acts."""
+"""The folder tells the role: which package may import which, and that imports never go in a circle."""
 
 from __future__ import annotations
 
@@ -8,8 +8,36 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "understudy"
-PURE = ("model", "control", "planning")
-OUTER = ("stream", "runtime", "web", "cli", "testing", "log", "coordination", "checkpoints", "reporting")
+
+BASE = {"model", "errors", "settings"}
+DECISIONS = {"control/application", "control/cluster", "control/schemes", "control/replica"}
+DATA = {"log", "checkpoints", "coordination", "sources", "sinks"}
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "settings": {"errors"},
+    "model": {"errors"},
+    "control/replica": {"model", "errors"},
+    "control/schemes": {"control/replica", "model", "errors"},
+    "control/cluster": {"control/schemes", "control/replica", "model", "errors"},
+    "control/application": {"model", "errors"},
+    "planning": {"model", "errors"},
+    "log": {"model", "errors"},
+    "checkpoints": {"control/replica", "log", "model", "errors"},
+    "coordination": {"model", "errors"},
+    "sources": BASE,
+    "sinks": {"log"} | BASE,
+    "reporting": DECISIONS | {"model", "errors"},
+    "simulate": {"control/schemes", "planning", "sources"} | BASE,
+    "stream": DECISIONS | DATA | BASE,
+    "web": {"reporting"} | DECISIONS | {"model", "errors"},
+    "runtime": {"web", "reporting", "stream"} | DECISIONS | DATA | BASE,
+    "testing": {"runtime", "reporting", "stream"} | DATA | BASE,
+    "cli": {"web", "reporting", "stream", "runtime", "planning", "simulate", "testing"} | DECISIONS | DATA | BASE,
+    "": {"cli", "sources", "sinks"} | BASE,
+}
+"""For every package, the packages it may import besides itself. "" is the package `understudy` itself."""
+THREADED = ("stream", "simulate")
+"""Packages that may import PySpark."""
 
 
 def _imports(path: Path) -> set[str]:
@@ -22,30 +50,74 @@ def _imports(path: Path) -> set[str]:
     return names
 
 
-def _modules(*folders: str) -> list[Path]:
-    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+def _room(parts: tuple[str, ...]) -> str:
+    """The package a module belongs to; the rooms of `control` count each for itself."""
+    if not parts or (len(parts) == 1 and parts[0] not in ALLOWED):
+        return ""
+    return "/".join(parts[:2]) if parts[0] == "control" and "/".join(parts[:2]) in ALLOWED else parts[0]
 
 
-def _inside(name: str, *packages: str) -> bool:
-    return any(name == package or name.startswith(f"{package}.") for package in packages)
+def _package(path: Path) -> str:
+    return _room(path.relative_to(ROOT).with_suffix("").parts)
 
 
-@pytest.mark.parametrize("path", _modules(*PURE), ids=lambda p: str(p.relative_to(ROOT)))
-def test_pure_folders_do_not_import_what_acts(path: Path) -> None:
-    forbidden = [f"understudy.{folder}" for folder in OUTER] + ["pyspark"]
-    assert not [name for name in _imports(path) if _inside(name, *forbidden)]
+def _imported(path: Path) -> set[str]:
+    """The packages of ours that a module imports, without its own."""
+    found = set()
+    for name in _imports(path):
+        first, *rest = name.split(".")
+        if first == "understudy" and rest:
+            room = _room(tuple(rest))
+            found |= {room} if room in ALLOWED else set()
+    return found - {_package(path), ""}
 
 
-@pytest.mark.parametrize("path", _modules("model"), ids=lambda p: p.name)
-def test_model_imports_nothing_of_ours_but_itself(path: Path) -> None:
-    ours = {name for name in _imports(path) if _inside(name, "understudy")}
-    assert all(_inside(name, "understudy.model", "understudy.errors") for name in ours)
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "page" not in path.relative_to(ROOT).parts)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_package_imports_only_what_it_may(path: Path) -> None:
+    package = _package(path)
+    if package == "control":
+        assert not _imported(path), "the door of control imports nothing"
+        return
+    assert package in ALLOWED, f"{package} is not in the table"
+    assert _imported(path) <= ALLOWED[package]
+
+
+def test_imports_do_not_go_in_a_circle() -> None:
+    edges: dict[str, set[str]] = {}
+    for path in MODULES:
+        edges.setdefault(_package(path), set()).update(_imported(path))
+
+    def reachable(start: str) -> set[str]:
+        seen: set[str] = set()
+        todo = list(edges.get(start, ()))
+        while todo:
+            package = todo.pop()
+            if package not in seen:
+                seen.add(package)
+                todo += edges.get(package, ())
+        return seen
+
+    assert not [package for package in edges if package in reachable(package)]
+
+
+def test_only_the_process_of_the_manager_puts_runtime_and_web_together() -> None:
+    users = {path.name for path in MODULES if _package(path) == "runtime" and "web" in _imported(path)}
+    assert users == {"serve.py"}
 
 
 def test_only_stream_and_simulate_import_pyspark() -> None:
-    users = {
-        path.relative_to(ROOT).parts[0]
-        for path in ROOT.rglob("*.py")
-        if any(_inside(n, "pyspark") for n in _imports(path))
-    }
-    assert users <= {"stream", "simulate"}
+    users = {_package(path) for path in MODULES if any(name.split(".")[0] == "pyspark" for name in _imports(path))}
+    assert users <= set(THREADED)
+
+
+DOORS = ["control", "control/application", "control/cluster", "control/schemes", "reporting", "coordination"]
+DOORS += ["runtime", "web", "cli", "model"]
+
+
+@pytest.mark.parametrize("package", DOORS)
+def test_every_door_says_what_lives_there(package: str) -> None:
+    said = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text())) or ""
+    assert "mport" in said, "what it may import"

@@ -92,7 +92,7 @@ def make(tmp_path: Path, scheme: Scheme, **vertex: Any) -> Made:
     spark: Any = None
     known: Any = context.edge
     edge = StillEdge(spark, tmp_path / "checkpoints", known.disk, context.log, context.topology, layout, schemas)
-    ask = Deploy(slice=str(COUNTS), generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
+    ask = Deploy(slice=COUNTS, generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
     return Made(QueryReplica(replace(context, edge=edge), ask), edge)
 
 
@@ -132,7 +132,7 @@ def test_but_not_where_it_would_come_to_another_state(tmp_path: Path) -> None:
 def test_an_active_secondary_that_is_promoted_fences_its_predecessor(guarantee: Guarantee, tmp_path: Path) -> None:
     made = make(tmp_path, Scheme.ACTIVE_REPLICATION, recovery=Recovery(guarantee=guarantee))
     made.replica.live.update(capabilities=ALL)
-    made.replica.adjust(Deploy(slice=str(COUNTS), generation=2))
+    made.replica.adjust(Deploy(slice=COUNTS, generation=2))
     made.replica.step()
     assert made.replica.context.log.fenced(COUNTS) == (0 if guarantee is Guarantee.PRECISE else 2)
 
@@ -156,7 +156,7 @@ def test_where_nothing_is_replayed_a_damaged_bag_becomes_a_gap(tmp_path: Path) -
     for epoch in (3, 5):
         # The later one was not reported yet: it must not keep the replica from making the first.
         (tmp_path / "log" / "counts" / "0" / f"{epoch:010d}.bag").write_bytes(b"torn")
-    replica.deploy = Deploy(slice=str(COUNTS), generation=2, rewind=3, rewind_to=3)
+    replica.deploy = Deploy(slice=COUNTS, generation=2, rewind=3, rewind_to=3)
     replica.set_aside()
     made.do(actions.LeaveGap())
     remade = replica.context.log.fetch(COUNTS, 3)

@@ -10,9 +10,9 @@ import pytest
 from tests.builders import one, word_count
 from tests.simulated.cluster import BEAT_S, OPERATORS, Cluster, failure
 
-from understudy.control.cluster.instructions import Assign, LoseNode
+from understudy.control.cluster.instructions import LoseNode
 from understudy.errors import InvalidInput
-from understudy.model.messages import Analysis, Check, Checked, Deploy, Heartbeat, Hello, Receipt, ReplicaStatus, Steps
+from understudy.model.messages import Analysis, Check, Checked, Heartbeat, Hello, Receipt, ReplicaStatus, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.snapshot import Phase
@@ -93,7 +93,7 @@ def test_an_application_that_changed_is_refused(cluster: Cluster) -> None:
     changed = OPERATORS | {"counts": Analysis(stateful=False, output="{}")}
     cluster.manager.connect(Hello(node="node-9", token="", pid=1), lambda _: None)
     cluster.manager.hear("node-9", Heartbeat(ready=True))
-    cluster.manager._phase = Phase.CHECKING
+    cluster.manager.memory.phase = Phase.CHECKING
     cluster.manager.hear("node-9", Checked(operators=changed))
     found = cluster.manager.report().failure
     assert found is not None
@@ -104,7 +104,7 @@ def test_what_spark_finds_changed_is_refused_by_name(cluster: Cluster) -> None:
     cluster.store.keep({"phase": "gathering"})
     cluster.restart_manager()
     cluster.manager.connect(Hello(node="node-9", token="", pid=1), lambda _: None)
-    cluster.manager._phase = Phase.CHECKING
+    cluster.manager.memory.phase = Phase.CHECKING
     other = Analysis(stateful=True, output='{"type": "struct", "fields": [{"name": "n", "type": "long"}]}')
     cluster.manager.hear("node-9", Checked(operators=OPERATORS | {"counts": other}))
     found = cluster.manager.report().failure
@@ -250,10 +250,12 @@ def test_a_damaged_bag_is_made_again_even_if_its_finder_dies_unheard(cluster: Cl
     pairs = [(SliceId("lines", n), SliceId("words", n)) for n in range(2)]
     source, reader = next((source, hosts[words]) for source, words in pairs if hosts[source] != hosts[words])
     cluster.cut_off(reader)
-    cluster.bags.damaged.add((source, cluster.bags.newest(source) + 1))
+    log, newest = cluster.world.log, cluster.world.log.newest(source)
+    cluster.until(lambda: log.newest(source) > newest + 4)
+    log.damage(source, back=2)
     cluster.steps(2)
     cluster.kill(reader)
-    cluster.until(lambda: not cluster.bags.damaged)
+    cluster.until(lambda: not log.damaged(source, 0))
     cluster.until(cluster.settled)
     delivered = cluster.delivered
     cluster.until(lambda: cluster.delivered > delivered + 10)
@@ -278,15 +280,17 @@ def test_a_bag_older_than_the_two_checkpoints_of_its_slice_is_made_again(tmp_pat
     reader = cluster.layout.readers(slice_id)[0]
     host = next(a.node for a in cluster.store.assignments() if a.slice == reader)
     cluster.nodes[host].frozen = True
-    newest = cluster.bags.newest(slice_id)
-    cluster.until(lambda: cluster.bags.newest(slice_id) >= newest + 12)
+    log, newest = cluster.world.log, cluster.world.log.newest(slice_id)
+    cluster.until(lambda: log.newest(slice_id) >= newest + 12)
     if operator != "lines":
-        assert cluster.bags.shipped[slice_id][1] > newest + 1, "both of its newest checkpoints are past the damage"
-    cluster.bags.damaged |= {(slice_id, epoch) for epoch in cluster.bags.there[slice_id] if epoch <= newest + 1}
+        shipped = cluster.world.stores[slice_id].epochs()
+        assert shipped[1] > newest + 1, "both of its newest checkpoints are past the damage"
+    for epoch, bag in log.of(slice_id).bags.items():
+        bag.damaged = epoch <= newest + 1
     cluster.kill(host)
     cluster.until(lambda: phase(cluster).over)
     assert cluster.manager.report().verdict == "exact"
-    assert not any(one == slice_id for one, _ in cluster.bags.damaged)
+    assert not log.damaged(slice_id, 0)
 
 
 # -- receipts, recoveries, costs
@@ -308,7 +312,9 @@ def test_receipts_are_confirmed_up_to_the_first_gap(cluster: Cluster) -> None:
 
 
 def test_a_recovery_is_noted_once_with_its_steps(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice="counts[0]", generation=2, steps=Steps(replay=1.5, replayed=3, done=True, done_at=7.0))
+    status = ReplicaStatus(
+        slice=SliceId("counts", 0), generation=2, steps=Steps(replay=1.5, replayed=3, done=True, done_at=7.0)
+    )
     for _ in range(3):
         cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
     cluster.restart_manager()
@@ -319,7 +325,7 @@ def test_a_recovery_is_noted_once_with_its_steps(cluster: Cluster) -> None:
 
 
 def test_an_operator_that_is_not_deterministic_is_named_once(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice="counts[0]", generation=1, diverged=4)
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, diverged=4)
     for _ in range(2):
         cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
     assert kinds(cluster).count("diverged") == 1
@@ -328,7 +334,7 @@ def test_an_operator_that_is_not_deterministic_is_named_once(cluster: Cluster) -
 
 def test_what_has_diverged_is_not_forgotten_with_the_manager(cluster: Cluster) -> None:
     """Nor with the node that said so: nobody will ever say it again."""
-    status = ReplicaStatus(slice="counts[0]", generation=1, diverged=4)
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, diverged=4)
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,)))
     cluster.kill("node-1")
     cluster.restart_manager()
@@ -341,7 +347,7 @@ def test_what_has_diverged_is_not_forgotten_with_the_manager(cluster: Cluster) -
 
 
 def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice="counts[0]", generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
     newer = status.model_copy(update={"generation": 2, "bytes_published": 1})
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,), cpu_s=2.5, memory_bytes=100))
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(newer,), cpu_s=3.0, memory_bytes=50))
@@ -355,17 +361,12 @@ def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
 
 
 def test_a_sink_is_deployed_where_its_receipts_end(cluster: Cluster) -> None:
-    sent: list[Any] = []
-    cluster.kill(cluster.hosts()[SliceId("out", 0)][0][0])
+    out = SliceId("out", 0)
+    cluster.kill(cluster.hosts()[out][0][0])
     delivered = cluster.delivered
-    for name in list(cluster.nodes):
-        cluster.nodes[name].inbox = sent
-    while not any(isinstance(i, Assign) and i.assignment.slice.operator == "out" for i in cluster.step()):
-        assert cluster.now < 2000
-    deploy = next(
-        m for node in cluster.nodes.values() for m in node.inbox if isinstance(m, Deploy) and m.slice == "out[0]"
-    )
-    assert deploy.resume_at == delivered
+    cluster.until(lambda: any(out in node.replicas for node in cluster.nodes.values()))
+    (replica,) = (node.replicas[out] for node in cluster.nodes.values() if out in node.replicas)
+    assert replica.deploy.resume_at == delivered
 
 
 def test_a_node_that_was_given_up_has_to_introduce_itself_again(cluster: Cluster) -> None:
@@ -376,7 +377,7 @@ def test_a_node_that_was_given_up_has_to_introduce_itself_again(cluster: Cluster
 
 def test_an_old_connection_that_closes_late_does_not_close_the_new_one(cluster: Cluster) -> None:
     node = cluster.nodes["node-1"]
-    old = node.send
+    old = node._send
     node.connect()
     assert old is not None
     cluster.manager.disconnect("node-1", old)

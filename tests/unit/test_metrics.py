@@ -14,9 +14,9 @@ import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from tests.simulated.cluster import Cluster
-from tests.theatre import TOKEN, end_recoveries
+from tests.theatre import TOKEN
 
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 
 ROOT = Path(__file__).parents[2]
 ABBREVIATIONS = re.compile(r"(^|_)(s|ms|sec|secs|b|kb|mb|gb|mem|num|avg|min|milliseconds|megabytes)(_|$)")
@@ -28,9 +28,8 @@ def text(tmp_path: Path) -> Iterator[str]:
     cluster.until(lambda: cluster.delivered > 2)
     cluster.kill("node-3")
     cluster.until(cluster.settled)
-    end_recoveries(cluster)
     cluster.steps(1.0)
-    client = TestClient(make_app(cluster.manager, TOKEN), client=("127.0.0.1", 1), base_url="http://127.0.0.1")
+    client = TestClient(compose(cluster.manager, TOKEN), client=("127.0.0.1", 1), base_url="http://127.0.0.1")
     with client:
         client.get("/metrics")
         answer = client.get("/metrics")

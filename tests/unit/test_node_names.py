@@ -16,9 +16,9 @@ from understudy.errors import InvalidInput
 from understudy.model.messages import Hello
 from understudy.model.names import node_name
 from understudy.model.view import NodeState
+from understudy.runtime.faults import LocalFaults
 from understudy.runtime.home import node_directory
-from understudy.web.api import make_app
-from understudy.web.commands import LocalHands
+from understudy.runtime.serve import compose
 
 BAD_NAMES = ["../../../x", "..", ".", "", "a/b", "a\\b", "Node-1", "node_1", "node 1", "-x", "node-1\n", "é", "x" * 64]
 
@@ -31,7 +31,7 @@ def test_a_node_cannot_introduce_itself_by_a_path(tmp_path: Path, name: str) -> 
         Hello(node=name, token=TOKEN, pid=1)
     before = [node.name for node in cluster.manager.state().nodes]
     word: dict[str, Any] = {"kind": "hello", "node": name, "token": TOKEN, "pid": 1}
-    with TestClient(make_app(cluster.manager, TOKEN)) as client, client.websocket_connect("/nodes") as socket:
+    with TestClient(compose(cluster.manager, TOKEN)) as client, client.websocket_connect("/nodes") as socket:
         socket.send_json(word)
         with pytest.raises(WebSocketDisconnect) as refused:
             socket.receive_json()
@@ -57,7 +57,7 @@ def test_kill_removes_nothing_outside_the_nodes_directory(tmp_path: Path) -> Non
     nodes.mkdir(parents=True)
     state = {"connected": True, "ready": True, "domain": "", "cpu_s": 0.0, "memory_bytes": 0, "replicas": ()}
     with pytest.raises(InvalidInput):
-        LocalHands(nodes).kill(NodeState(name="../../x", pid=2**22 + 1, **state))  # type: ignore[arg-type]
+        LocalFaults(nodes).kill(NodeState(name="../../x", pid=2**22 + 1, **state))  # type: ignore[arg-type]
     assert precious.exists()
 
 

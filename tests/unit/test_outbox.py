@@ -29,7 +29,7 @@ class Publisher:
         self.vertex = vertex
         self.context: Any = SimpleNamespace(log=FileLog(tmp_path / "log", Disk()))
         self.live: Any = SimpleNamespace(update=lambda **_: None)
-        self.deploy = Deploy(slice=str(WORDS), generation=generation)
+        self.deploy = Deploy(slice=WORDS, generation=generation)
         self.durable: list[bool] = []
         self.outbox = Outbox(cast("Replica", self), Spool(tmp_path / str(generation), Disk()))
 

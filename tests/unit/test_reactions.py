@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from tests.simulated.cluster import Cluster
-from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, node, replica, snapshot
+from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, decided, node, replica, snapshot
 
-from understudy.control.cluster.decide import decide
+from understudy.control.cluster.deploying import agrees, deployments
 from understudy.control.cluster.instructions import LoseNode
 from understudy.control.cluster.reactions import BUDGET, react
-from understudy.control.cluster.secondaries import agrees, deployments, protection
+from understudy.control.cluster.secondaries import protection
 from understudy.control.schemes.overload import late, throttle
 from understudy.model.capabilities import ALL, ROWS
 from understudy.model.layout import Layout
@@ -104,7 +104,7 @@ def test_the_secondary_sleeps_again_when_the_primary_is_well_and_where_it_is() -
 
 def test_a_node_whose_work_is_done_elsewhere_is_waited_for() -> None:
     def lost(assignment: Assignment, silent_s: float, **second: Any) -> bool:
-        instructions = decide(snapshot(*pair(silent_s, second).values(), assignments=(assignment,)), DETECTOR)
+        instructions = decided(snapshot(*pair(silent_s, second).values(), assignments=(assignment,)))
         return any(isinstance(i, LoseNode) and i.node == "node-1" for i in instructions)
 
     assert lost(SLICE, 3.1)
@@ -113,7 +113,7 @@ def test_a_node_whose_work_is_done_elsewhere_is_waited_for() -> None:
     assert lost(AWAKE, 15.1)
     assert lost(AWAKE, 3.1, connected=False), "nobody stands in"
     two = snapshot(*pair(3.1).values(), assignments=(AWAKE, Assignment(SliceId("words", 0), "node-1", 1)))
-    assert any(isinstance(i, LoseNode) for i in decide(two, DETECTOR)), "somebody waits for the other slice"
+    assert any(isinstance(i, LoseNode) for i in decided(two)), "somebody waits for the other slice"
 
 
 def test_who_is_awake_works_publishes_and_ships_without_leading() -> None:
@@ -133,7 +133,7 @@ def test_who_is_awake_works_publishes_and_ships_without_leading() -> None:
 def test_a_primary_that_is_given_up_is_taken_over_for_good() -> None:
     nodes = pair()
     del nodes["node-1"]
-    found = assigns(decide(snapshot(*nodes.values(), assignments=(AWAKE,)), DETECTOR))[COUNTS]
+    found = assigns(decided(snapshot(*nodes.values(), assignments=(AWAKE,))))[COUNTS]
     assert (found.node, found.generation, found.standing_in, found.secondary) == ("node-2", 2, False, None)
 
 
@@ -287,7 +287,7 @@ def speculative(home: Path, **changes: Any) -> tuple[Cluster, SliceId, str]:
 
 
 def kinds(cluster: Cluster, slice_id: SliceId) -> list[str]:
-    told = ("woken", "stood_in", "rolled_back", "promoted")
+    told = ("standing_in", "stood_in", "rolled_back", "promoted")
     return [e.kind for e in cluster.store.events() if e.kind in told and e.fields["slice"] == str(slice_id)]
 
 
@@ -324,7 +324,7 @@ def test_a_long_silence_promotes_for_good(tmp_path: Path) -> None:
     cluster, slice_id, name = speculative(tmp_path)
     cluster.nodes[name].frozen = True
     cluster.until(lambda: "promoted" in kinds(cluster, slice_id))
-    assert kinds(cluster, slice_id) == ["woken", "stood_in", "promoted"]
+    assert kinds(cluster, slice_id) == ["standing_in", "stood_in", "promoted"]
     cluster.heal()
     cluster.until(cluster.settled)
     report = finish(cluster)
@@ -361,7 +361,7 @@ def storm(home: Path, seconds: float, seed: int, **spec: Any) -> tuple[Cluster, 
     cluster, rng = Cluster(home, nodes=3, scheme=HOT, reaction="speculative", misses=30, **spec), random.Random(seed)
     cluster.until(lambda: cluster.delivered > 2 and cluster.settled())
     starved = dict.fromkeys(cluster.nodes, 0)
-    before = sum(event.kind == "woken" for event in cluster.store.events())
+    before = sum(event.kind == "standing_in" for event in cluster.store.events())
     for _ in range(round(seconds / 0.1)):
         for name in starved:
             if starved[name] == 0 and rng.random() < 0.15:
@@ -369,7 +369,7 @@ def storm(home: Path, seconds: float, seed: int, **spec: Any) -> tuple[Cluster, 
             cluster.nodes[name].frozen = starved[name] > 0
             starved[name] = max(0, starved[name] - 1)
         cluster.step()
-    return cluster, sum(event.kind == "woken" for event in cluster.store.events()) - before
+    return cluster, sum(event.kind == "standing_in" for event in cluster.store.events()) - before
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -24,12 +24,12 @@ WAITING = Facts(on=HOT, has_query=True, loaded=True, stood_by=True, next_epoch=5
 
 
 def primary(**more: Any) -> Deploy:
-    return Deploy(slice=str(COUNTS), **({"generation": 1} | more))
+    return Deploy(slice=COUNTS, **({"generation": 1} | more))
 
 
 def secondary(row: Capabilities, **more: Any) -> Deploy:
     usual: dict[str, Any] = {"generation": 2, "primary": False, "capabilities": row, "ship_every": 0}
-    return Deploy(slice=str(COUNTS), **(usual | more))
+    return Deploy(slice=COUNTS, **(usual | more))
 
 
 # -- the trial

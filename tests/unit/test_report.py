@@ -7,15 +7,24 @@ from typing import Any
 
 import pytest
 
-from understudy.model.event import Event
+from understudy.model.events import (
+    Assigned,
+    Event,
+    FaultInjected,
+    Happening,
+    ManagerStarted,
+    NodeLost,
+    Recovered,
+)
 from understudy.model.layout import Kind, Layout, Vertex
-from understudy.model.messages import STEPS, Receipt, ReplicaStatus
+from understudy.model.messages import Receipt, ReplicaStatus, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery
+from understudy.model.report import SinkReport
 from understudy.model.snapshot import Assignment, Phase
 from understudy.model.tally import Tally, take
 from understudy.reporting.chronicle import Chronicle
-from understudy.reporting.report import SinkReport, fault_reports, sink_report, slice_reports, tainted, verdict
+from understudy.reporting.report import fault_reports, sink_report, slice_reports, tainted, verdict
 
 
 def receipt(epoch: int, at: float | None = None, **changes: Any) -> Receipt:
@@ -111,7 +120,7 @@ def test_a_replay_that_differs_is_exact_only_where_it_may_and_nothing_remembers_
     layout: Layout, expected: str
 ) -> None:
     sinks = {"out": report_of([receipt(0)], 0, 1)}
-    assert verdict(Phase.FINISHED, sinks, {}, tainted(["noise[0]"], layout)) == expected
+    assert verdict(Phase.FINISHED, sinks, {}, tainted([SliceId("noise", 0)], layout)) == expected
     assert verdict(Phase.FINISHED, sinks, {}, tainted([], layout)) == "exact"
 
 
@@ -124,21 +133,22 @@ class Story:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def add(self, when: float, kind: str, cause: int | None = None, **fields: Any) -> int:
+    def add(self, when: float, what: Happening, cause: int | None = None) -> int:
         number = len(self.events) + 1
-        self.events.append(Event(number=number, at=when, kind=kind, text="", fields=fields, cause=cause))
+        fields = what.to_fields()
+        self.events.append(Event(number=number, at=when, kind=what.kind, text=what.text, fields=fields, cause=cause))
         return number
 
     def fault(self, at: float, spec: str) -> None:
         # The launcher reports a fault when it can, perhaps after the manager noticed it.
         target = spec.partition(":")[2].partition("@")[0]
-        self.add(at + 0.2, "fault", spec=spec, target=target, at=at)
+        self.add(at + 0.2, FaultInjected(spec=spec, target=target, at=at))
 
-    def recovery(self, at: float, node: str, slice_name: str = "counts[0]") -> None:
-        lost = self.add(at, "node_lost", node=node)
-        assigned = self.add(at + 0.1, "assigned", lost, slice=slice_name)
-        steps = dict.fromkeys(STEPS, 0.0) | {"read_checkpoint": 0.5, "deploy": 1.0, "replay": 0.4}
-        self.add(at + 2, "recovered", assigned, slice=slice_name, done_at=at + 2, replayed=3, **steps)
+    def recovery(self, at: float, node: str, slice_id: SliceId = SliceId("counts", 0)) -> None:  # noqa: B008
+        lost = self.add(at, NodeLost(node=node, reason="silent"))
+        assigned = self.add(at + 0.1, Assigned(slice=slice_id, node="node-9", generation=2, reason="moved"), lost)
+        steps = Steps(read_checkpoint=0.5, deploy=1.0, replay=0.4, replayed=3, done_at=at + 2)
+        self.add(at + 2, Recovered(slice=slice_id, generation=2, **steps.model_dump()), assigned)
 
     def report(self) -> list[tuple[str, float | None, int]]:
         reports = fault_reports(Chronicle(self.events), 100.0)
@@ -147,7 +157,7 @@ class Story:
 
 def test_a_killed_node_is_followed_to_its_recovery() -> None:
     story = Story()
-    story.add(100.0, "manager")
+    story.add(100.0, ManagerStarted(phase=Phase.RUNNING))
     story.fault(105.0, "kill:node-2@5s")
     story.recovery(105.5, "node-2")
     (report,) = fault_reports(Chronicle(story.events), 100.0)
@@ -161,7 +171,7 @@ def test_a_killed_node_is_followed_to_its_recovery() -> None:
 
 def test_each_fault_has_its_own_recoveries() -> None:
     story = Story()
-    story.recovery(102.0, "node-1", "words[0]")
+    story.recovery(102.0, "node-1", SliceId("words", 0))
     story.fault(105.0, "kill:node-2@5s")
     story.recovery(105.5, "node-2")
     story.fault(110.0, "kill:node-1@10s")
@@ -179,17 +189,21 @@ def test_a_freeze_nobody_noticed_does_not_take_the_next_fault_for_its_own() -> N
 
 def test_a_killed_manager_is_noticed_by_its_restart() -> None:
     story = Story()
-    story.add(100.0, "manager")
+    story.add(100.0, ManagerStarted(phase=Phase.RUNNING))
     for at, back in ((105.0, 106.5), (110.0, 111.0)):
-        story.add(back, "manager")
+        story.add(back, ManagerStarted(phase=Phase.RUNNING))
         story.fault(at, f"kill:manager@{at - 100:g}s")
     assert story.report() == [("kill:manager@5s", 1.5, 0), ("kill:manager@10s", 1.0, 0)]
 
 
 def test_slices_count_the_work_of_all_their_replicas_and_the_state_of_the_newest() -> None:
     replicas = [
-        ReplicaStatus(slice="a[0]", generation=2, epoch=4, rows_in=5, rows_out=1, state_rows=7, state_bytes=70),
-        ReplicaStatus(slice="a[0]", generation=1, epoch=9, rows_in=10, rows_out=2, state_rows=8, state_bytes=80),
+        ReplicaStatus(
+            slice=SliceId("a", 0), generation=2, epoch=4, rows_in=5, rows_out=1, state_rows=7, state_bytes=70
+        ),
+        ReplicaStatus(
+            slice=SliceId("a", 0), generation=1, epoch=9, rows_in=10, rows_out=2, state_rows=8, state_bytes=80
+        ),
     ]
     reports = slice_reports(
         [Assignment(SliceId("b", 0), "node-2", 1), Assignment(SliceId("a", 0), "node-1", 2)],

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from understudy.cli.main import app
 from understudy.model.messages import Failure
-from understudy.reporting.report import (
+from understudy.model.report import (
     CostReport,
     FaultReport,
     RecoveryReport,

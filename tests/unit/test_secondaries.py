@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 from tests.builders import word_count_layout
 from tests.simulated.cluster import failure
-from tests.snapshots import COUNTS, DETECTOR, OTHER, WORDS, assigns, failing, healthy, node, replica, snapshot
+from tests.snapshots import COUNTS, OTHER, WORDS, assigns, decided, failing, healthy, node, replica, snapshot
 
-from understudy.control.cluster.decide import decide
+from understudy.control.cluster.deploying import deployments
 from understudy.control.cluster.instructions import DeployReplica, StopReplica
 from understudy.control.cluster.secondaries import (
     MAX_MISHAPS,
     REST_EPOCHS,
     allowed,
-    deployments,
     initial_scheme,
     protection,
 )
+from understudy.control.cluster.snapshot import Snapshot
 from understudy.model.capabilities import ALL, LADDER, OFF, ROWS
 from understudy.model.layout import Kind, Vertex
 from understudy.model.messages import State, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Recovery, Scheme
-from understudy.model.snapshot import Assignment, Secondary, Snapshot
+from understudy.model.snapshot import Assignment, Secondary
 
 LAYOUT = word_count_layout()
 HOT = Scheme.PASSIVE_STANDBY_HOT
@@ -46,7 +46,7 @@ def guarded(scheme: Scheme = HOT, host: str = "node-3", **changes: Any) -> Snaps
 
 def _agreed(name: str, replicas: Any, scheme: Scheme) -> Any:
     every = Recovery().interval(scheme)
-    told = [r.model_copy(update={"ship_every": every}) if r.slice == str(COUNTS) else r for r in replicas]
+    told = [r.model_copy(update={"ship_every": every}) if r.slice == COUNTS else r for r in replicas]
     return node(name, *told)
 
 
@@ -77,14 +77,14 @@ def protected_by(base: Snapshot) -> Scheme:
 
 @pytest.mark.parametrize("scheme", [s for s in LADDER if ROWS[s] != OFF])
 def test_a_secondary_that_does_what_it_should_is_left_alone(scheme: Scheme) -> None:
-    assert decide(guarded(scheme), DETECTOR) == ()
+    assert decided(guarded(scheme)) == ()
     assert protected_by(guarded(scheme)) is scheme
 
 
 def test_it_takes_over_as_it_is() -> None:
     base = guarded()
     lost = without(base, host(base, COUNTS))
-    taken = assigns(decide(lost, DETECTOR))[COUNTS]
+    taken = assigns(decided(lost))[COUNTS]
     assert (taken.node, taken.generation, taken.secondary) == ("node-3", 2, None)
     assert taken.scheme is HOT
     ((where, deploy),) = deployments(taken, LAYOUT)
@@ -99,7 +99,7 @@ def test_then_another_one_is_found() -> None:
     )
     views = [*without(base, dead, "node-3").nodes, node("node-3", replica(COUNTS, 2))]
     left = replace(base, assignments=taken, nodes=tuple(views))
-    placed = assigns(decide(left, DETECTOR))[COUNTS].secondary
+    placed = assigns(decided(left))[COUNTS].secondary
     assert placed is not None
     assert placed.node not in (dead, "node-3")
     assert placed.generation > 2
@@ -114,16 +114,16 @@ def test_not_before_the_new_primary_is_back() -> None:
     fresh = replica(COUNTS, 2, steps=Steps(), up_s=0.3)
     views = [*without(base, dead, "node-3").nodes, node("node-3", fresh)]
     left = replace(base, assignments=taken, nodes=tuple(views))
-    assert COUNTS not in assigns(decide(left, DETECTOR))
+    assert COUNTS not in assigns(decided(left))
     unheard = fresh.model_copy(update={"primary": False, "up_s": 60.0})
-    assert COUNTS not in assigns(decide(replace(left, nodes=(*views[:-1], node("node-3", unheard))), DETECTOR))
+    assert COUNTS not in assigns(decided(replace(left, nodes=(*views[:-1], node("node-3", unheard)))))
     idle = replace(left, nodes=(*views[:-1], node("node-3", fresh.model_copy(update={"up_s": 6.0}))))
-    assert assigns(decide(idle, DETECTOR))[COUNTS].secondary is not None
+    assert assigns(decided(idle))[COUNTS].secondary is not None
 
 
 def test_one_that_failed_does_not_take_over() -> None:
     base = guarded(state=State.FAILED, failure=failure())
-    anew = assigns(decide(without(base, host(base, COUNTS)), DETECTOR))[COUNTS]
+    anew = assigns(decided(without(base, host(base, COUNTS))))[COUNTS]
     assert anew.generation == 3
     assert anew.secondary is None
 
@@ -131,13 +131,13 @@ def test_one_that_failed_does_not_take_over() -> None:
 def test_one_that_was_never_heard_of_does_not_take_over() -> None:
     base = guarded()
     silent = tuple(node("node-3") if view.name == "node-3" else view for view in base.nodes)
-    anew = assigns(decide(without(replace(base, nodes=silent), host(base, COUNTS)), DETECTOR))[COUNTS]
+    anew = assigns(decided(without(replace(base, nodes=silent), host(base, COUNTS))))[COUNTS]
     assert anew.generation == 3
 
 
 def test_a_failed_primary_is_taken_over_too_and_counted() -> None:
     base = guarded()
-    taken = assigns(decide(failing_primary(base), DETECTOR))[COUNTS]
+    taken = assigns(decided(failing_primary(base)))[COUNTS]
     assert (taken.node, taken.generation, taken.failures) == ("node-3", 2, 1)
 
 
@@ -153,8 +153,8 @@ def failing_primary(base: Snapshot, **kind: Any) -> Snapshot:
 def test_a_slice_that_must_make_a_bag_again_does_so_itself() -> None:
     """The state of its secondary may be past that epoch already; so both start anew, in the right order."""
     base = guarded()
-    reader = failing(base, {SliceId("out", 0): failure(damaged=((str(COUNTS), 4),))})
-    again = assigns(decide(reader, DETECTOR))[COUNTS]
+    reader = failing(base, {SliceId("out", 0): failure(damaged=((COUNTS, 4),))})
+    again = assigns(decided(reader))[COUNTS]
     assert (again.node, again.rewind, again.secondary) == (host(base, COUNTS), 4, None)
     assert again.generation > 2
 
@@ -162,14 +162,14 @@ def test_a_slice_that_must_make_a_bag_again_does_so_itself() -> None:
 def test_both_lost_at_once_is_passive_replication() -> None:
     base = guarded()
     left = without(base, host(base, COUNTS), "node-3")
-    anew = assigns(decide(left, DETECTOR))[COUNTS]
+    anew = assigns(decided(left))[COUNTS]
     assert anew.node == left.nodes[0].name
     assert anew.generation == 3
 
 
 def test_a_lost_secondary_is_replaced_and_the_primary_does_not_notice() -> None:
     base = without(guarded(), "node-3")
-    changed = assigns(decide(base, DETECTOR))[COUNTS]
+    changed = assigns(decided(base))[COUNTS]
     assert (changed.node, changed.generation) == (host(base, COUNTS), 1)
     assert changed.secondary is not None
     assert changed.secondary.node != changed.node
@@ -180,7 +180,7 @@ def test_after_secondaries_that_keep_failing_there_is_none_for_a_while() -> None
     base = guarded(state=State.FAILED, failure=failure())
     seen = []
     for _ in range(MAX_MISHAPS):
-        found = assigns(decide(base, DETECTOR))[COUNTS]
+        found = assigns(decided(base))[COUNTS]
         seen.append((found.mishaps, found.secondary is None))
         placed = found.secondary
         assignments = tuple(found if a.slice == COUNTS else a for a in base.assignments)
@@ -190,18 +190,18 @@ def test_after_secondaries_that_keep_failing_there_is_none_for_a_while() -> None
         nodes = [view for view in base.nodes if view.name != "node-3"]
         base = replace(base, assignments=assignments, nodes=(*nodes, node("node-3", broken)))
     assert seen == [(1, False), (2, False), (3, True)]
-    assert COUNTS not in assigns(decide(base, DETECTOR))
+    assert COUNTS not in assigns(decided(base))
     rested = current(base).rests_until
     assert rested == replica(COUNTS, 1).epoch + REST_EPOCHS
-    assert COUNTS not in assigns(decide(at_epoch(base, rested - 1), DETECTOR))
-    tried = assigns(decide(at_epoch(base, rested), DETECTOR))[COUNTS]
+    assert COUNTS not in assigns(decided(at_epoch(base, rested - 1)))
+    tried = assigns(decided(at_epoch(base, rested)))[COUNTS]
     assert (tried.mishaps, tried.secondary is None) == (3, False)
 
 
 def test_one_that_made_it_forgives_those_before_it() -> None:
     base = guarded()
     assignments = tuple(replace(a, mishaps=4, rests_until=99) if a.slice == COUNTS else a for a in base.assignments)
-    forgiven = assigns(decide(replace(base, assignments=assignments), DETECTOR))[COUNTS]
+    forgiven = assigns(decided(replace(base, assignments=assignments)))[COUNTS]
     assert (forgiven.mishaps, forgiven.rests_until) == (0, 0)
 
 
@@ -213,7 +213,7 @@ def test_it_stands_in_another_domain_if_there_is_one() -> None:
     nodes = [replace(view, domain=domains[view.name]) for view in base.nodes]
     # The idle one in the same domain has the least to do, and would go down with its primary.
     idle, busy = node("node-3", domain="a"), node("node-4", replica(OTHER, 9), domain="b")
-    found = assigns(decide(replace(base, assignments=assignments, nodes=(*nodes, idle, busy)), DETECTOR))
+    found = assigns(decided(replace(base, assignments=assignments, nodes=(*nodes, idle, busy))))
     placed = found[COUNTS].secondary
     assert placed is not None
     assert placed.node == "node-4"
@@ -224,14 +224,14 @@ def test_with_one_node_nobody_can_stand_by() -> None:
     assignments = tuple(
         Assignment(s, "node-1", 1, scheme=HOT if s == COUNTS else Scheme.PASSIVE_REPLICATION) for s in LAYOUT.slices
     )
-    found = decide(snapshot(alone, assignments=assignments), DETECTOR)
+    found = decided(snapshot(alone, assignments=assignments))
     assert assigns(found) == {}
 
 
 def test_another_scheme_is_another_row_for_the_same_secondary() -> None:
     base = guarded()
     switched = tuple(replace(a, scheme=Scheme.ACTIVE_STANDBY) if a.slice == COUNTS else a for a in base.assignments)
-    found = [i for i in decide(replace(base, assignments=switched), DETECTOR) if isinstance(i, DeployReplica)]
+    found = [i for i in decided(replace(base, assignments=switched)) if isinstance(i, DeployReplica)]
     rows = {i.node: i.deploy.capabilities for i in found}
     assert rows["node-3"] == ROWS[Scheme.ACTIVE_STANDBY]
     assert {i.deploy.generation for i in found if i.node == "node-3"} == {2}
@@ -242,17 +242,17 @@ def test_a_secondary_nobody_wants_any_more_goes() -> None:
     switched = tuple(
         replace(a, scheme=Scheme.PASSIVE_REPLICATION) if a.slice == COUNTS else a for a in base.assignments
     )
-    dropped = assigns(decide(replace(base, assignments=switched), DETECTOR))[COUNTS]
+    dropped = assigns(decided(replace(base, assignments=switched)))[COUNTS]
     assert dropped.secondary is None
     assert dropped.issued == 2
     after = replace(base, assignments=tuple(dropped if a.slice == COUNTS else a for a in base.assignments))
-    stops = [i for i in decide(after, DETECTOR) if isinstance(i, StopReplica)]
-    assert [(i.node, i.slice, i.generation) for i in stops] == [("node-3", str(COUNTS), 2)]
+    stops = [i for i in decided(after) if isinstance(i, StopReplica)]
+    assert [(i.node, i.slice, i.generation) for i in stops] == [("node-3", COUNTS, 2)]
 
 
 def test_two_that_disagree_never_work_side_by_side_again() -> None:
     base = guarded(Scheme.ACTIVE_REPLICATION, diverged=4)
-    found = assigns(decide(base, DETECTOR))[COUNTS]
+    found = assigns(decided(base))[COUNTS]
     assert found.passive
     assert found.scheme is Scheme.PASSIVE_STANDBY_COLD, "its state is not loaded by running a batch again"
 

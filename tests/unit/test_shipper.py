@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,8 +14,10 @@ from tests.checkpoints import FakeQuery
 from tests.simulated.cluster import Cluster
 from tests.snapshots import replica
 
-from understudy.checkpoints.file_store import Shipped, Store
-from understudy.checkpoints.spark_files import Watermarks
+from understudy.checkpoints.file_store import Store
+from understudy.checkpoints.interface import Checkpoint, Shipped, Watermarks
+from understudy.checkpoints.spark_files import committed
+from understudy.control.replica.shipping import Stage, after, first_stage, is_due
 from understudy.errors import UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
@@ -22,8 +26,9 @@ from understudy.model.names import SliceId
 from understudy.model.page import Health
 from understudy.model.view import NodeState, SliceState
 from understudy.reporting.health import judge
-from understudy.stream.replica import describe
-from understudy.stream.shipper import Shipper
+from understudy.stream.failures import describe
+from understudy.stream.live_status import LiveStatus
+from understudy.stream.shipper import Shipment, Shipper
 
 LINES = SliceId.parse("lines[0]")
 
@@ -38,38 +43,95 @@ class FakeGated:
         self._asked += 1
         return epoch <= 3 or self._asked > 2
 
+    def checkpoint(self) -> Checkpoint | None:
+        return committed(self.directory)
+
     def watermarks(self, epoch: int) -> Watermarks:
         assert self.await_committed(epoch, 0), "nobody knows them yet"
         return (epoch * 1000, None)
 
 
+def a_replica(tmp_path: Path, deploy: Deploy, query: Any = None, now: Callable[[], float] = lambda: 0.0) -> Any:
+    """As much of a replica as a shipper needs."""
+    log = FileLog(tmp_path / "log", Disk())
+    layout = SimpleNamespace(readers=lambda _: ())
+    context = SimpleNamespace(
+        log=log, layout=layout, clock=now, released=lambda _: -1, edge=SimpleNamespace(signal=threading.Event)
+    )
+    return SimpleNamespace(
+        slice=COUNTS,
+        store=Store(tmp_path / "shipped", COUNTS, Disk()),
+        deploy=deploy,
+        context=context,
+        vertex=SimpleNamespace(stateful=True),
+        queries=SimpleNamespace(current=query, shipped=Shipped()),
+        outbox=SimpleNamespace(fenced=False),
+        inputs=SimpleNamespace(upstream=(LINES,)),
+        live=LiveStatus(deploy, -1, now, now),
+        changed=lambda: None,
+    )
+
+
 def acknowledged_by(tmp_path: Path, deploy: Deploy) -> int:
     """The input a replica has given away after it published epoch 7."""
-    log = FileLog(tmp_path / "log", Disk())
-    replica: Any = SimpleNamespace(
-        slice=COUNTS,
-        store=None,
-        deploy=deploy,
-        channels=[SimpleNamespace(upstream=LINES)],
-        site=SimpleNamespace(log=log),
-    )
-    Shipper(replica).published(7)
-    return log.acknowledged(COUNTS, LINES)
+    replica = a_replica(tmp_path, deploy)
+    shipper = Shipper(replica)
+    shipper._wanted = True
+    shipper.published(7, first=True)
+    return int(replica.context.log.acknowledged(COUNTS, LINES))
 
 
 def test_a_primary_that_keeps_nothing_gives_its_input_away_at_once(tmp_path: Path) -> None:
-    assert acknowledged_by(tmp_path, Deploy(slice=str(COUNTS), generation=1, ship_every=0)) == 7
+    assert acknowledged_by(tmp_path, Deploy(slice=COUNTS, generation=1, ship_every=0)) == 7
 
 
 @pytest.mark.parametrize("ship_every", [0, 1])
 def test_a_secondary_never_does(ship_every: int, tmp_path: Path) -> None:
-    """Also not when it was told to sleep again and finishes what it had begun: its primary may still be reading it."""
-    deploy = Deploy(slice=str(COUNTS), generation=2, primary=False, ship_every=ship_every)
+    """Also not when it no longer stands in and finishes what it had begun: its primary may still be reading it."""
+    deploy = Deploy(slice=COUNTS, generation=2, primary=False, ship_every=ship_every)
     assert acknowledged_by(tmp_path, deploy) == -1
 
 
 def test_a_primary_that_ships_waits_until_it_has(tmp_path: Path) -> None:
-    assert acknowledged_by(tmp_path, Deploy(slice=str(COUNTS), generation=1, ship_every=1)) == -1
+    assert acknowledged_by(tmp_path, Deploy(slice=COUNTS, generation=1, ship_every=1)) == -1
+
+
+# -- when a shipment is due, and in which order it goes
+
+
+@pytest.mark.parametrize(
+    ("deploy", "first", "due"),
+    [
+        (Deploy(slice=COUNTS, generation=1, ship_every=5), False, True),
+        (Deploy(slice=COUNTS, generation=1, ship_every=4), True, False),
+        (Deploy(slice=COUNTS, generation=1, ship_every=0), True, True),
+        (Deploy(slice=COUNTS, generation=2, primary=False, ship_every=1), True, True),
+        (Deploy(slice=COUNTS, generation=2, primary=False, ship_every=1), False, False),
+        (Deploy(slice=COUNTS, generation=2, primary=False, ship_every=0), True, False),
+    ],
+)
+def test_when_a_shipment_is_due(deploy: Deploy, first: bool, due: bool) -> None:
+    assert is_due(9, deploy, first=first) is due
+
+
+def stages(**seen: Any) -> list[Stage]:
+    """What a shipment of epoch 5 goes through."""
+    usual: dict[str, Any] = {"ships": True, "epoch": 5, "fenced": False, "newest_shipped": 4}
+    view: Any = SimpleNamespace(**(usual | seen))
+    found: list[Stage] = []
+    stage: Stage | None = first_stage(view)
+    while stage is not None:
+        found.append(stage)
+        stage = after(stage, view)
+    return found
+
+
+def test_the_order_of_a_shipment() -> None:
+    assert stages() == list(Stage)
+    assert stages(ships=False) == [Stage.TRIM]
+    assert stages(fenced=True) == [Stage.COMMIT, Stage.TRIM], "a newer replica has taken over"
+    without = [stage for stage in Stage if stage is not Stage.SHIP]
+    assert stages(newest_shipped=5) == without, "another replica has shipped this already"
 
 
 # -- shipping that fails
@@ -78,48 +140,50 @@ def test_a_primary_that_ships_waits_until_it_has(tmp_path: Path) -> None:
 class Failing:
     """A shipper whose shipments fail while `broken`; time is a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, tmp_path: Path, shipped_to: int = 4) -> None:
         self.now, self.broken = 0.0, True
         self.given_up: list[UnderstudyError] = []
-        self.status = replica(COUNTS, shipped_to=4)
-        made: Any = SimpleNamespace(
-            store=None,
-            deploy=Deploy(slice=str(COUNTS), generation=1, ship_every=5),
-            status=lambda: self.status,
-            update=self._update,
-            give_up=self.given_up.append,
-        )
-        self.shipper = Shipper(made, clock=lambda: self.now)
-        self.shipper._ship = self._ship  # type: ignore[method-assign]
-        self.shipper._trim = lambda: None  # type: ignore[method-assign]
+        deploy = Deploy(slice=COUNTS, generation=1, ship_every=5)
+        self.replica = a_replica(tmp_path, deploy, now=lambda: self.now)
+        self.replica.live.update(shipped_to=shipped_to)
+        self.replica.give_up = self.given_up.append
+        self.shipper = Shipper(self.replica)
+        self.shipper._pass = self._pass  # type: ignore[method-assign]
 
-    def _update(self, **changes: Any) -> None:
-        self.status = self.status.model_copy(update=changes)
-
-    def _ship(self, epoch: int) -> None:
+    def _pass(self, shipment: Shipment, stage: Stage) -> bool:
         if self.broken:
             raise PermissionError("checkpoints is read-only")
+        return True
 
     def try_for(self, seconds: float, every_s: float = 5.0) -> None:
         for _ in range(round(seconds / every_s)):
-            self.shipper._attempt(9)
+            self.shipper._shipment = Shipment(self.replica, 9)
+            while self.shipper._shipment is not None:
+                self.shipper._attempt(self.shipper._shipment)
             self.now += every_s
 
+    @property
+    def told(self) -> tuple[int, str | None]:
+        status = self.replica.live.picture()
+        return status.ship_failures, status.ship_error
 
-def test_failed_shipments_are_counted_until_one_works() -> None:
-    failing = Failing()
+
+def test_failed_shipments_are_counted_until_one_works(tmp_path: Path) -> None:
+    failing = Failing(tmp_path)
     failing.try_for(15.0)
-    assert (failing.status.ship_failures, failing.status.ship_error) == (3, "PermissionError: checkpoints is read-only")
+    assert failing.told == (3, "PermissionError: checkpoints is read-only")
     failing.broken = False
     failing.try_for(5.0)
-    assert (failing.status.ship_failures, failing.status.ship_error) == (0, None)
+    assert failing.told[0] == 0
+    assert failing.told[1] is None
     assert failing.given_up == []
 
 
 @pytest.mark.parametrize(("shipped_to", "final"), [(4, False), (-1, True)])
-def test_a_replica_that_cannot_ship_for_a_minute_fails_with_the_reason(shipped_to: int, final: bool) -> None:
-    failing = Failing()
-    failing.status = replica(COUNTS, shipped_to=shipped_to)
+def test_a_replica_that_cannot_ship_for_a_minute_fails_with_the_reason(
+    tmp_path: Path, shipped_to: int, final: bool
+) -> None:
+    failing = Failing(tmp_path, shipped_to)
     failing.try_for(60.0)
     assert failing.given_up == []
     failing.try_for(5.0)
@@ -130,14 +194,14 @@ def test_a_replica_that_cannot_ship_for_a_minute_fails_with_the_reason(shipped_t
     assert "read-only" in found.why
 
 
-def test_many_quick_failures_are_not_enough() -> None:
-    failing = Failing()
+def test_many_quick_failures_are_not_enough(tmp_path: Path) -> None:
+    failing = Failing(tmp_path)
     failing.try_for(10.0, every_s=0.1)
     assert failing.given_up == []
 
 
-def test_few_failures_are_not_enough_however_long_they_take() -> None:
-    failing = Failing()
+def test_few_failures_are_not_enough_however_long_they_take(tmp_path: Path) -> None:
+    failing = Failing(tmp_path)
     failing.try_for(160.0, every_s=40.0)
     assert failing.given_up == []
 
@@ -169,20 +233,11 @@ def test_the_slice_is_not_shown_as_healthy() -> None:
 def test_the_watermarks_shipped_are_those_of_the_epoch_shipped(tmp_path: Path) -> None:
     """Epoch 3 is due; Spark has committed epoch 4 meanwhile, and that is what the checkpoint then holds."""
     FakeQuery(tmp_path / "local").run(5)
-    store = Store(tmp_path / "shipped", COUNTS, Disk())
-    replica: Any = SimpleNamespace(
-        slice=COUNTS,
-        store=store,
-        query=FakeGated(tmp_path / "local"),
-        vertex=SimpleNamespace(stateful=True),
-        fenced=False,
-        deploy=Deploy(slice=str(COUNTS), generation=1, ship_every=1),
-        shipped=Shipped(),
-        channels=[],
-        site=SimpleNamespace(log=FileLog(tmp_path / "log", Disk()), released=lambda _: -1),
-        status=lambda: SimpleNamespace(bytes_shipped=0),
-        update=lambda **_: None,
-    )
-    Shipper(replica)._ship(3)
-    (marker,) = store.markers()
+    deploy = Deploy(slice=COUNTS, generation=1, ship_every=1)
+    replica = a_replica(tmp_path, deploy, FakeGated(tmp_path / "local"))
+    shipper, shipment = Shipper(replica), Shipment(replica, 3)
+    while not shipper._pass(shipment, Stage.COMMIT):
+        pass
+    shipper._pass(shipment, Stage.SHIP)
+    (marker,) = replica.store.markers()
     assert (marker.epoch, marker.watermarks) == (4, (4000, None))

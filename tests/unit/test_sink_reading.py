@@ -70,7 +70,7 @@ def sink_on(log: FileLog, tmp_path: Path, target: Target) -> SinkReplica:
         backlog=100,
         goal=Goal(),
     )
-    return SinkReplica(context, Deploy(slice=str(OUT), generation=2, resume_at=1))
+    return SinkReplica(context, Deploy(slice=OUT, generation=2, resume_at=1))
 
 
 def run(replica: SinkReplica) -> None:
@@ -100,7 +100,7 @@ def test_all_damaged_bags_are_reported_at_once(
     status = replica.status()
     assert status.state is State.FAILED
     assert status.failure is not None
-    assert status.failure.damaged == (("counts[0]", 2), ("counts[1]", 2), ("counts[1]", 4))
+    assert status.failure.damaged == ((COUNTS, 2), (OTHER, 2), (OTHER, 4))
     assert "3 bags are damaged" in status.failure.what
     assert target.epochs == [1]
 

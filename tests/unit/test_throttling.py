@@ -8,7 +8,8 @@ from typing import Any
 
 from tests.snapshots import LAYOUT, node, replica
 
-from understudy.control.cluster.secondaries import deployments, effective
+from understudy.control.cluster.deploying import deployments
+from understudy.control.cluster.secondaries import effective
 from understudy.control.cluster.throttling import CALM_S, FULL_S, NEXT_S, throttle
 from understudy.model.capabilities import ROWS
 from understudy.model.layout import Layout

@@ -12,8 +12,8 @@ from starlette.websockets import WebSocketDisconnect
 from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN, StageHands
 
-from understudy.reporting.report import Report
-from understudy.web.api import make_app
+from understudy.model.report import Report
+from understudy.runtime.serve import compose
 from understudy.web.docs_page import docs_page
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -33,7 +33,7 @@ READING = [
 
 def port(cluster: Cluster) -> TestClient:
     """A program on this machine asks."""
-    app = make_app(cluster.manager, TOKEN, StageHands(cluster))
+    app = compose(cluster.manager, TOKEN, StageHands(cluster))
     return TestClient(app, client=("127.0.0.1", 5000), base_url="http://127.0.0.1:8787")
 
 
@@ -80,13 +80,13 @@ def test_our_own_page_and_a_typed_address_may_read(client: TestClient, site: str
 
 def test_the_report_is_computed_once_for_many_who_ask(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[Report] = []
-    report = cluster.manager.report
+    report = cluster.manager.view.report
 
     def compute() -> Report:
         computed.append(report())
         return computed[-1]
 
-    monkeypatch.setattr(cluster.manager, "report", compute)
+    monkeypatch.setattr(cluster.manager.view, "report", compute)
     client = port(cluster)
     for _ in range(20):
         assert client.get("/api/v1/report").json()["epochs"] == cluster.delivered

@@ -11,10 +11,11 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 from tests.simulated.cluster import Cluster
-from tests.theatre import TOKEN, StageHands, end_recoveries
+from tests.theatre import TOKEN, StageHands
 
+from understudy.model.events import GoalSet
 from understudy.model.faults import Fault
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 from understudy.web.hub import Hub
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -35,13 +36,13 @@ def hands(cluster: Cluster) -> StageHands:
 @pytest.fixture
 def client(cluster: Cluster, hands: StageHands) -> Iterator[TestClient]:
     """A program on this machine."""
-    app = make_app(cluster.manager, TOKEN, hands)
+    app = compose(cluster.manager, TOKEN, hands)
     with TestClient(app, client=("127.0.0.1", 5000), base_url="http://127.0.0.1:8787") as made:
         yield made
 
 
 def refreshed(cluster: Cluster) -> TestClient:
-    return TestClient(make_app(cluster.manager, TOKEN), client=("127.0.0.1", 5000), base_url="http://127.0.0.1")
+    return TestClient(compose(cluster.manager, TOKEN), client=("127.0.0.1", 5000), base_url="http://127.0.0.1")
 
 
 # -- who may ask
@@ -54,7 +55,7 @@ def test_reading_needs_no_token_on_this_machine(client: TestClient, path: str) -
 
 @pytest.mark.parametrize("path", ["/api/v1/state", "/api/v1/view", "/api/v1/events", "/metrics"])
 def test_reading_from_elsewhere_needs_the_token(cluster: Cluster, path: str) -> None:
-    far = TestClient(make_app(cluster.manager, TOKEN), client=("192.0.2.7", 5000), base_url="http://192.0.2.1:8787")
+    far = TestClient(compose(cluster.manager, TOKEN), client=("192.0.2.7", 5000), base_url="http://192.0.2.1:8787")
     assert far.get(path).status_code == 401
     assert far.get(path, headers={"Authorization": "Bearer wrong"}).status_code == 401
     assert far.get(path, headers=BEARER).status_code == 200
@@ -148,11 +149,11 @@ def test_events_are_those_after_a_number(client: TestClient) -> None:
 
 
 def test_recoveries_lead_back_to_the_fault(cluster: Cluster) -> None:
-    cluster.manager.note("fault", "x", {"spec": "kill:node-2@9s", "target": "node-2", "at": cluster.now})
+    cluster.manager.note_fault("kill:node-2@9s", "node-2", cluster.now)
     hosted = {str(s) for s, hosts in cluster.hosts().items() if hosts[0][0] == "node-2"}
     cluster.kill("node-2")
     cluster.until(cluster.settled)
-    end_recoveries(cluster)
+    cluster.now += 1.0  # as long as the steps that are made up here
     cluster.steps(1.0)
     with refreshed(cluster) as client:
         client.get("/api/v1/view")
@@ -170,7 +171,7 @@ def test_a_page_is_told_everything_first_and_then_what_is_new(client: TestClient
         socket.send_json({})
         first = socket.receive_json()
         assert (first["kind"], first["plan"]["app"]) == ("everything", "wordcount")
-        cluster.manager.note("goal", "something new", {})
+        cluster.manager.journal.note(GoalSet(epochs=1, reason="something new"))
         news: list[dict[str, Any]] = []
         while not any(frame["events"] for frame in news):
             news.append(socket.receive_json())
@@ -179,7 +180,7 @@ def test_a_page_is_told_everything_first_and_then_what_is_new(client: TestClient
 
 
 def test_a_page_elsewhere_says_the_token_first(cluster: Cluster) -> None:
-    far = TestClient(make_app(cluster.manager, TOKEN), client=("192.0.2.7", 5000), base_url="http://192.0.2.1:8787")
+    far = TestClient(compose(cluster.manager, TOKEN), client=("192.0.2.7", 5000), base_url="http://192.0.2.1:8787")
     with far.websocket_connect("/api/v1/live") as socket:
         socket.send_text(json.dumps({"token": TOKEN}))
         assert socket.receive_json()["kind"] == "everything"
@@ -193,7 +194,7 @@ def test_a_page_elsewhere_says_the_token_first(cluster: Cluster) -> None:
 def test_a_page_that_does_not_read_is_let_go(cluster: Cluster) -> None:
     from prometheus_client import CollectorRegistry
 
-    hub = Hub(cluster.manager, CollectorRegistry())
+    hub = Hub(cluster.manager.view, CollectorRegistry())
     slow, quick = hub.join(), hub.join()
     for _ in range(100):
         hub._publish("frame")
@@ -210,10 +211,10 @@ def test_what_the_hub_remembers_is_bounded(cluster: Cluster, monkeypatch: pytest
 
     monkeypatch.setattr(module, "MAX_SAMPLES", 60)
     monkeypatch.setattr(module, "MAX_EVENTS", 50)
-    hub = Hub(cluster.manager, CollectorRegistry())
+    hub = Hub(cluster.manager.view, CollectorRegistry())
     for number in range(150):
         cluster.now += 0.5
-        cluster.manager.note("goal", f"{number}", {})
+        cluster.manager.journal.note(GoalSet(epochs=1, reason=f"{number}"))
         hub.refresh()
     frame = hub.everything()
     assert (len(frame.events), len(frame.samples)) == (module.MAX_EVENTS, module.MAX_SAMPLES)
@@ -248,7 +249,7 @@ def test_freeze_thaws_after_its_time(client: TestClient, hands: StageHands) -> N
 
 
 def test_nobody_stays_frozen_when_the_manager_ends(cluster: Cluster, hands: StageHands) -> None:
-    with TestClient(make_app(cluster.manager, TOKEN, hands)) as client:
+    with TestClient(compose(cluster.manager, TOKEN, hands)) as client:
         client.post("/api/v1/nodes/node-1/freeze", json={"seconds": 500}, headers=BEARER)
     assert hands.done[-1] == ("thaw", "node-1")
 
@@ -257,7 +258,7 @@ def test_nobody_stays_frozen_when_the_manager_ends(cluster: Cluster, hands: Stag
 def test_commands_name_what_is_wrong(client: TestClient, cluster: Cluster, hands: StageHands, verb: str) -> None:
     answer = client.post(f"/api/v1/nodes/node-9/{verb}", json={}, headers=BEARER)
     assert (answer.status_code, "node-1, node-2, node-3" in answer.json()["detail"]) == (404, True)
-    cluster.manager.run = cluster.manager.run.model_copy(update={"allow_faults": False})
+    cluster.manager.memory.run = cluster.manager.run.model_copy(update={"allow_faults": False})
     answer = client.post(f"/api/v1/nodes/node-1/{verb}", json={}, headers=BEARER)
     assert (answer.status_code, "--allow-faults" in answer.json()["detail"]) == (403, True)
     assert hands.done == []
@@ -271,7 +272,7 @@ def test_a_freeze_has_a_sensible_length(client: TestClient, hands: StageHands, s
 
 def test_only_processes_that_are_connected_to_us_are_signalled(cluster: Cluster) -> None:
     """The simulated nodes claim to be process 1."""
-    with TestClient(make_app(cluster.manager, TOKEN)) as client:
+    with TestClient(compose(cluster.manager, TOKEN)) as client:
         answer = client.post("/api/v1/nodes/node-1/kill", headers=BEARER)
     assert answer.status_code == 409
 

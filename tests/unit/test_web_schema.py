@@ -9,9 +9,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from tests.simulated.cluster import Cluster
-from tests.theatre import TOKEN, StageHands, end_recoveries
+from tests.theatre import TOKEN, StageHands
 
-from understudy.web.api import make_app
+from understudy.runtime.serve import compose
 
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
@@ -24,9 +24,8 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     cluster.until(lambda: cluster.delivered > 2)
     cluster.kill("node-2")
     cluster.until(cluster.settled)
-    end_recoveries(cluster)
     cluster.steps(1.0)
-    app = make_app(cluster.manager, TOKEN, StageHands(cluster))
+    app = compose(cluster.manager, TOKEN, StageHands(cluster))
     return schemathesis.openapi.from_asgi("/openapi.json", app, headers=BEARER)
 
 

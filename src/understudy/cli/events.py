@@ -11,11 +11,10 @@ from understudy.cli.remote import HOME, JSON, TOKEN, URL, find
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from understudy.model.event import Event
+    from understudy.model.events import Event
 
 EVERY_S = 0.5
-BAD = frozenset({"fault", "node_lost", "diverged", "failed", "unprotected"})
-GOOD = frozenset({"recovered", "promoted", "finished", "transition"})
+COLOURS = {"bad": "red", "good": "green", "plain": ""}
 
 
 def events(
@@ -34,7 +33,7 @@ def events(
     from pydantic import TypeAdapter
     from rich.console import Console
 
-    from understudy.model.event import Event
+    from understudy.model.events import OVER, Event
 
     several = TypeAdapter(list[Event])
     remote = find(home, url, token_file)
@@ -49,7 +48,7 @@ def events(
                     print(event.model_dump_json(), flush=True)
                 else:
                     console.print(line(event, began), soft_wrap=True)
-                if follow and event.kind in ("finished", "failed"):
+                if follow and event.kind in OVER:
                     return
             if page:
                 # They come in portions.
@@ -64,9 +63,8 @@ def events(
 def line(event: Event, began: float) -> Text:
     from rich.text import Text
 
-    colour = "red" if event.kind in BAD else "green" if event.kind in GOOD else ""
     cause = f"  (because of {event.cause})" if event.cause is not None else ""
     text = Text(f"{event.number:>5}  {event.at - began:8.2f} s  ")
-    text.append(f"{event.kind:<12}", colour)
+    text.append(f"{event.kind:<12}", COLOURS[event.tone])
     text.append(f" {event.text}")
     return text.append(cause, "dim")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from understudy.cli.remote import HOME, JSON, TOKEN, URL, Remote, complete_nodes, find
+from understudy.cli.remote import HOME, JSON, TOKEN, URL, complete_nodes, find
+
+if TYPE_CHECKING:
+    from understudy.runtime.client import Client
 
 NODE = Annotated[
     str, typer.Argument(metavar="NODE", help="Like node-2.", show_default=False, autocompletion=complete_nodes)
@@ -73,7 +76,7 @@ def _confirm(question: str, yes: bool) -> None:
         typer.confirm(question, abort=True)
 
 
-def _do(remote: Remote, node: str, verb: str, body: dict[str, Any], as_json: bool, done: str) -> None:
+def _do(remote: Client, node: str, verb: str, body: dict[str, Any], as_json: bool, done: str) -> None:
     from urllib.parse import quote
 
     answer = remote.post(f"/api/v1/nodes/{quote(node, safe='')}/{verb}", body)

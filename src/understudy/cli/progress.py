@@ -13,8 +13,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from understudy.model.report import Report
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 
 LINE_EVERY_S = 5.0
 

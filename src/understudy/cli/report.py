@@ -21,7 +21,7 @@ def report(
     from rich.console import Console
 
     from understudy.cli.progress import show_report
-    from understudy.reporting.report import Report
+    from understudy.model.report import Report
     from understudy.web.report_page import read_events, report_page
 
     try:

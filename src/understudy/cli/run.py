@@ -23,7 +23,7 @@ from understudy.model.run import Detectors, RunSpec
 from understudy.model.topology import Topology, seconds
 
 if TYPE_CHECKING:
-    from understudy.reporting.report import Report
+    from understudy.model.report import Report
     from understudy.runtime.home import Home
     from understudy.runtime.launcher import Launcher
 
@@ -67,7 +67,9 @@ def run(
     ] = None,
     heartbeat: Annotated[str, typer.Option(help="Time between two heartbeats of a node.")] = "100ms",
     misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a silent node counts as dead.")] = 30,
-    wake_misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a speculative secondary wakes.")] = 1,
+    wake_misses: Annotated[
+        int, typer.Option(min=1, help="Missed heartbeats until a speculative secondary stands in.")
+    ] = 1,
     detector: Annotated[
         str, typer.Option(help="Who is slow: heartbeat, or benchmark, which also times a known piece of work.")
     ] = "heartbeat",

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from understudy.model.event import COUNT, SUMMED, Event
+from understudy.model.events import COUNT, SUMMED, Event
 
 KEPT = 100_000
 """Events kept. Older ones are in the totals; the last of a kind about a slice stays."""

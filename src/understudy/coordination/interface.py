@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
-from understudy.model.event import Event
+from understudy.model.events import Event
 from understudy.model.messages import Receipt
 from understudy.model.run import Rhythm
 from understudy.model.snapshot import Assignment

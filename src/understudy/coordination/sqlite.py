@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from understudy.coordination import events, receipts
-from understudy.model.event import Event
+from understudy.model.events import Event
 from understudy.model.messages import Receipt
 from understudy.model.run import Rhythm
 from understudy.model.snapshot import Assignment

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from understudy.model.capabilities import ALL, OFF, Capabilities
-from understudy.model.names import NodeName
+from understudy.model.names import NodeName, SliceId
 from understudy.model.run import Frozen, Rhythm, RunSpec
 from understudy.model.spans import Span
 
@@ -27,7 +27,7 @@ class Failure(Frozen):
     why: str
     fix: str
     final: bool = False
-    damaged: tuple[tuple[str, int], ...] = ()
+    damaged: tuple[tuple[SliceId, int], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.what}\n  why: {self.why}\n  fix: {self.fix}"
@@ -70,7 +70,7 @@ class ReplicaStatus(Frozen):
     primary. `behind`: so many epochs of its input are there and not done yet, where it ships. `stalled_s`: for so long
     the query has had input and has finished nothing."""
 
-    slice: str
+    slice: SliceId
     generation: int
     state: State = State.STARTING
     primary: bool = True
@@ -209,12 +209,12 @@ class Deploy(Frozen):
 
     `rewind`: begin before this epoch, because its bag must be made again; damaged bags up to `rewind_to` are taken away
     first. `resume_at`: where a sink goes on.
-    `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that was woken ships as well, so
+    `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that stands in ships as well, so
     that its primary can read back what it missed; only who leads acknowledges.
     """
 
     kind: Literal["deploy"] = "deploy"
-    slice: str
+    slice: SliceId
     generation: int
     primary: bool = True
     capabilities: Capabilities = ALL
@@ -230,7 +230,7 @@ class Deploy(Frozen):
 
 class Stop(Frozen):
     kind: Literal["stop"] = "stop"
-    slice: str
+    slice: SliceId
     generation: int
 
 

@@ -1,12 +1,14 @@
-"""How slices and nodes are called."""
+"""Names of slices and nodes. A `SliceId` is written "counts[0]" in every message, event and file."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import StringConstraints
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from understudy.errors import InvalidInput
 
@@ -16,7 +18,10 @@ _SLICE = re.compile(rf"({_NAME.pattern})\[(\d+)\]")
 
 @dataclass(frozen=True, order=True)
 class SliceId:
-    """One partition of a source, an operator or a sink; the unit of high availability."""
+    """One partition of a source, an operator or a sink; the unit of high availability.
+
+    Pydantic models hold it typed and serialise it as text: `SliceId("counts", 0)` is "counts[0]" in JSON.
+    """
 
     operator: str
     index: int
@@ -34,6 +39,25 @@ class SliceId:
                 fix="look the slice up with 'understudy status'",
             )
         return cls(match[1], int(match[2]))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, __: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls._validated, serialization=core_schema.to_string_ser_schema(when_used="json")
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "pattern": f"^{_SLICE.pattern}$", "examples": ["counts[0]"]}
+
+    @classmethod
+    def _validated(cls, value: object) -> SliceId:
+        if isinstance(value, SliceId):
+            return value
+        try:
+            return cls.parse(str(value))
+        except InvalidInput as error:
+            raise ValueError(error.what) from None
 
 
 def valid_name(name: str) -> bool:

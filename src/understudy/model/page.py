@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from understudy.model.event import Event
+from understudy.model.events import Event
 from understudy.model.messages import Failure
 from understudy.model.run import Frozen
 from understudy.model.snapshot import Phase

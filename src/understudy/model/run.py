@@ -44,7 +44,7 @@ class Detectors(StrEnum):
 
 
 class RunSpec(Frozen):
-    """The answers to the command line, kept in the home directory so that a run can go on without them."""
+    """The options of a run, kept in the home directory so that it can be resumed without them."""
 
     id: str
     app: str
@@ -62,12 +62,12 @@ class RunSpec(Frozen):
     misses: int = 30
     """Heartbeats missed in a row until a node that is still connected counts as dead."""
     wake_misses: int = 1
-    """Heartbeats missed in a row until a speculative secondary wakes."""
+    """Heartbeats missed in a row until a speculative secondary stands in."""
     reaction: str | None = None
-    """Answers slow nodes for every operator, whatever it asks for itself."""
+    """Decides about slow nodes for every operator, whatever it asks for itself."""
     detector: str = Detectors.HEARTBEAT
     primaries_first: bool = True
-    """Under overload secondaries sleep; False is there to measure what that is worth."""
+    """Under overload secondaries are throttled; False is there to measure what that is worth."""
     profile: str = "quick"
     scheme: str | None = None
     """Protects every operator, whatever it asks for itself."""

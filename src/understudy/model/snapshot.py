@@ -1,4 +1,7 @@
-"""How things stand at one tick of the manager; decisions read nothing else."""
+"""The cluster as decisions see it: the phase of the run, nodes, and who hosts which slice.
+
+`control/cluster/snapshot.py` puts them together for one decision.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,9 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from understudy.model.layout import Layout
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
-from understudy.model.recovery import Reaction, Scheme
+from understudy.model.recovery import Scheme
 
 
 class Phase(StrEnum):
@@ -52,8 +54,7 @@ class NodeView:
 
     def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
         """The replica of a slice under a generation, if this node was heard to have it."""
-        wanted = (str(slice_id), generation)
-        return next((r for r in self.replicas if (r.slice, r.generation) == wanted), None)
+        return next((r for r in self.replicas if r.slice == slice_id and r.generation == generation), None)
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,16 @@ class Secondary:
 
 @dataclass(frozen=True)
 class Alarms:
-    """What waking the secondary of a slice has come to. Times are ages of the run, in seconds."""
+    """What standing in has come to. Times are ages of the run, in seconds."""
 
     false: int = 0
-    """So many times in a row it was woken and made nothing new."""
+    """False alarms in a row: it stood in and made nothing new."""
     at: float = 0.0
     """When the last of these false alarms ended."""
     unproven: tuple[float, ...] = ()
-    """When it was woken lately, where that has come to nothing or to nothing yet."""
+    """When it began to stand in lately, where that has made nothing new or nothing yet."""
     first_bags: int = 0
-    """How many bags the secondary had been the first to publish when it was woken."""
+    """How many bags the secondary had been the first to publish when it began to stand in."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Assignment:
     failures: int = 0
     waits_for: tuple[SliceId, ...] = ()
     """Slices that have to make bags again before this one can read on."""
-    spoilt: tuple[str, int] | None = None
+    spoilt: tuple[SliceId, int] | None = None
     """The first damaged bag it reported last, and how often in a row it was this one."""
     spoilings: int = 0
     scheme: Scheme = Scheme.PASSIVE_REPLICATION
@@ -117,7 +118,7 @@ class Assignment:
     passive: bool = False
     """Two replicas disagreed once, so from then on only one may work."""
     standing_in: bool = False
-    """The secondary works beside the primary, whose node is silent or slow; it sleeps again when that is over."""
+    """The secondary works beside the primary, whose node is silent or slow; it is rolled back when that is over."""
     alarms: Alarms = Alarms()
     throttle: Throttle = Throttle()
 
@@ -138,28 +139,3 @@ class Assignment:
     @property
     def next_generation(self) -> int:
         return max(self.generation, self.issued, self.secondary.generation if self.secondary else 0) + 1
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    phase: Phase
-    layout: Layout | None
-    nodes: tuple[NodeView, ...]
-    assignments: tuple[Assignment, ...]
-    wanted_nodes: int
-    replace: bool
-    delivered: dict[str, int]
-    """For every sink, the number of epochs delivered without a gap."""
-    goal: int | None
-    waited_s: float
-    """Since the manager started; a run does not wait forever for nodes that never come."""
-    scheme: Scheme | None = None
-    """Protects every operator, whatever it asks for itself."""
-    reaction: Reaction | None = None
-    """Answers slow nodes for every operator, whatever it asks for itself."""
-    left_s: float | None = None
-    """Until a run of limited time is over; negative afterwards."""
-    age_s: float = 0.0
-    """Since data flows; it goes on counting when the manager is restarted."""
-    throttles: bool = True
-    """Secondaries give way on full nodes. Not in a run without a clock: there everybody is always behind."""

@@ -1,4 +1,4 @@
-"""How a run looks from outside: what the API answers, the progress bar shows and tests read."""
+"""How a run looks from outside: what the API returns, the progress bar shows and tests read."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from understudy.control.cluster.detector import stalls
 from understudy.model.capabilities import rank
 from understudy.model.layout import Kind
 from understudy.model.messages import ReplicaStatus, State
+from understudy.model.names import SliceId
 from understudy.model.page import Health, SliceLook
 from understudy.model.recovery import Scheme
 from understudy.model.view import NodeState, RunState, SliceState
@@ -38,7 +39,7 @@ def looks(state: RunState, slices: Sequence[SliceState], worked: Collection[str]
 def _look(entry: SliceState, nodes: Mapping[str, NodeState], worked: bool) -> SliceLook:
     replica = _primary(entry, nodes)
     health, why = judge(entry, replica, nodes.get(entry.primary), worked)
-    counters = replica or ReplicaStatus(slice=entry.slice, generation=0)
+    counters = replica or ReplicaStatus(slice=SliceId.parse(entry.slice), generation=0)
     return SliceLook(
         **entry.model_dump(),
         health=health,
@@ -53,7 +54,7 @@ def _look(entry: SliceState, nodes: Mapping[str, NodeState], worked: bool) -> Sl
 
 def _primary(entry: SliceState, nodes: Mapping[str, NodeState]) -> ReplicaStatus | None:
     node = nodes.get(entry.primary)
-    own = [replica for replica in node.replicas if replica.slice == entry.slice] if node else []
+    own = [replica for replica in node.replicas if str(replica.slice) == entry.slice] if node else []
     return max(own, key=lambda replica: (replica.primary, replica.generation), default=None)
 
 

@@ -1,177 +1,124 @@
-"""The report of a run, computed from what the manager remembered. Documented in docs/report.md."""
+"""Computes the report of a run from events, counters and receipts."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any, Literal
 
-from pydantic import Field
-
-from understudy.model.event import COUNT, PLACED, Event
+from understudy.model.events import (
+    COUNT,
+    ControllerDecided,
+    Event,
+    FaultInjected,
+    Happening,
+    ManagerStarted,
+    NodeLost,
+    Promoted,
+    Protected,
+    RolledBack,
+    StandingIn,
+    StoodIn,
+    Switched,
+)
 from understudy.model.faults import MANAGER
 from understudy.model.layout import Layout, Vertex
-from understudy.model.messages import STEPS, Failure, Receipt, ReplicaStatus
+from understudy.model.messages import Failure, Receipt, ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Scheme
-from understudy.model.run import Frozen
+from understudy.model.report import (
+    CostReport,
+    DecisionReport,
+    FaultReport,
+    ReactionReport,
+    RecoveryReport,
+    Report,
+    SchemeCosts,
+    SinkReport,
+    SliceReport,
+    TransitionReport,
+    Verdict,
+)
+from understudy.model.run import RunSpec
 from understudy.model.snapshot import Assignment, Phase
-from understudy.model.spans import Span, members, union
+from understudy.model.spans import members, union
 from understudy.model.tally import Tally, median, take
-from understudy.reporting.chronicle import Chronicle
+from understudy.model.topology import Topology
+from understudy.reporting.chronicle import Chronicle, Told
 from understudy.reporting.promises import missed
+from understudy.reporting.recoveries import KINDS, Recovery, recoveries
 
-Verdict = Literal["exact", "at least once", "diverged", "lossy", "failed"]
-Delivery = Literal["once", "at least once"]
 TOLD_BY: Mapping[str, frozenset[str]] = {
-    "decision": frozenset({"decision"}),
-    "switched": frozenset({"switched", "protection"}),
-    "fault": frozenset({"fault", "manager", "node_lost", *PLACED, "recovered", "protection", "switched"}),
+    ControllerDecided.kind: frozenset({ControllerDecided.kind}),
+    Switched.kind: frozenset({Switched.kind, Protected.kind}),
+    FaultInjected.kind: KINDS,
 }
 """What is told of decisions, transitions and faults: by which kinds of events."""
 
 
-class SliceReport(Frozen):
-    """`gaps` were published empty because a failure lost them, `forgotten` are not in the state any more; of
-    those, which may be all before a failure, only the first and last of each run are named."""
+@dataclass(frozen=True)
+class ReportInput:
+    """All that a report is computed from. Times are times of day; `told_since` is that of the first event read."""
 
-    primary: str
-    secondary: str | None
-    scheme: str
-    scheme_time_s: dict[str, float]
-    gaps: tuple[int, ...]
-    forgotten: tuple[Span, ...]
-    differed: int
-    epoch: int
-    rows_in: int
-    rows_out: int
-    state_rows: int
-    state_bytes: int
-
-
-class RecoveryReport(Frozen):
-    """`steps` are seconds; `actual_s` runs from the fault to the first epoch nobody had finished before. `idle_s` of it
-    there was no new input yet, so what counts against an objective is `away_s`, the rest."""
-
-    slice: str
-    scheme: str
-    steps: dict[str, float]
-    actual_s: float
-    idle_s: float
-    away_s: float
-    epochs_replayed: int
-    predicted_s: dict[str, float] | None = None
-    objective_s: float | None = None
-    missed: str | None = None
-    """Why the objective was not kept, if there was one and it was not."""
-
-
-class TransitionReport(Frozen):
-    """A switch that was asked for; `seconds` until the scheme was reached, None if it never was."""
-
-    slice: str
-    before: str
-    scheme: str
-    at_s: float
-    seconds: float | None
-
-
-class FaultReport(Frozen):
-    spec: str
-    at_s: float
-    detected_after_s: float | None
-    recoveries: tuple[RecoveryReport, ...]
-
-
-class ReactionReport(Frozen):
-    """Secondaries that were woken because a node was silent or slow. `stood_in` made something new, `false_alarms` did
-    not; `promoted` ones stayed. `read_back` epochs were taken over as state by primaries that had missed them. The
-    rest is what it cost that secondaries were standing in."""
-
-    woken: int = 0
-    stood_in: int = 0
-    rolled_back: int = 0
-    false_alarms: int = 0
-    promoted: int = 0
-    read_back: int = 0
-    stood_in_s: float = 0.0
-    cpu_s: float = 0.0
-    bytes: int = 0
-
-
-class DecisionReport(Frozen):
-    """What the controller chose, in a sentence and in figures."""
-
-    at_s: float
-    sentence: str
-    figures: dict[str, Any]
-
-
-class SinkReport(Frozen):
-    epochs: int
-    rows: int
-    lost_epochs: int
-    duplicate_epochs: int
-    delivered: Delivery = "once"
-    gaps: tuple[int, ...]
-    digest: str
-    max_gap_s: float
-    max_late_s: float
-
-
-class SchemeCosts(Frozen):
-    """What secondaries cost while their slices were protected by one scheme.
-
-    `node_s` is the time their nodes were held for them: a node with four replicas counts a quarter for each. What the
-    primaries used in the same time is there to compare with.
-    """
-
-    seconds: float = 0.0
-    cpu_s: float = 0.0
-    primary_cpu_s: float = 0.0
-    memory_bytes: int = 0
-    node_s: float = 0.0
-    bytes_received: int = 0
-    bytes_pulled: int = 0
-    bytes_shipped: int = 0
-    bytes_published: int = 0
-
-    def rounded(self) -> SchemeCosts:
-        return SchemeCosts(**{name: round(value, 3) for name, value in self})
-
-
-class CostReport(Frozen):
-    cpu_s: dict[str, float]
-    peak_memory_bytes: dict[str, int]
-    bytes_received: int
-    bytes_pulled: int
-    bytes_published: int
-    bytes_shipped: int
-    schemes: dict[str, SchemeCosts] = Field(default_factory=dict)
-
-
-class Report(Frozen):
-    app: str
-    run: str
-    epoch_s: float
-    epochs: int
-    elapsed_s: float
-    nodes: tuple[str, ...]
-    slices: dict[str, SliceReport]
-    faults: tuple[FaultReport, ...]
-    transitions: tuple[TransitionReport, ...]
-    decisions: tuple[DecisionReport, ...]
-    reactions: ReactionReport = ReactionReport()
-    sinks: dict[str, SinkReport]
-    costs: CostReport
-    diverged: tuple[str, ...]
+    run: RunSpec
+    topology: Topology
+    layout: Layout | None
+    phase: Phase
     failure: Failure | None
-    verdict: Verdict
-    told_since_s: float = 0.0
-    """Faults, transitions and decisions are told from here on; what happened earlier is in the totals alone."""
+    began_at: float
+    ended_at: float
+    told_since: float
+    assignments: tuple[Assignment, ...]
+    diverged: Collection[SliceId]
+    replicas: tuple[ReplicaStatus, ...]
+    cpu_s: Mapping[str, float]
+    peak_memory_bytes: Mapping[str, int]
+    scheme_times: Mapping[str, Mapping[str, float]]
+    scheme_costs: Mapping[Scheme, SchemeCosts]
+    totals: Mapping[str, Mapping[str, float]]
+    events: Sequence[Event]
+    sinks: dict[str, SinkReport]
+
+
+def make_report(given: ReportInput) -> Report:
+    """How the run went so far."""
+    story, replicas, began = Chronicle(given.events), given.replicas, given.began_at
+    slices = slice_reports(given.assignments, replicas, given.scheme_times)
+    return Report(
+        app=given.topology.name,
+        run=given.run.id,
+        epoch_s=given.topology.epoch_s,
+        epochs=min((sink.epochs for sink in given.sinks.values()), default=0),
+        elapsed_s=round(given.ended_at - began, 3),
+        nodes=tuple(sorted(given.cpu_s)),
+        slices=slices,
+        faults=fault_reports(story, began, _objectives(given.layout)),
+        transitions=transition_reports(story, began),
+        decisions=decision_reports(story, began),
+        reactions=reaction_report(given.totals, sum(replica.read_back for replica in replicas)),
+        sinks=given.sinks,
+        costs=CostReport(
+            cpu_s={name: round(seconds, 2) for name, seconds in given.cpu_s.items()},
+            peak_memory_bytes=dict(given.peak_memory_bytes),
+            bytes_received=sum(replica.bytes_received for replica in replicas),
+            bytes_pulled=sum(replica.bytes_pulled for replica in replicas),
+            bytes_published=sum(replica.bytes_published for replica in replicas),
+            bytes_shipped=sum(replica.bytes_shipped for replica in replicas),
+            schemes={name: cost.rounded() for name, cost in given.scheme_costs.items()},
+        ),
+        diverged=tuple(sorted(str(slice_id) for slice_id in given.diverged)),
+        failure=given.failure,
+        verdict=verdict(given.phase, given.sinks, slices, tainted(given.diverged, given.layout)),
+        told_since_s=round(max(0.0, given.told_since - began), 3),
+    )
+
+
+def _objectives(layout: Layout | None) -> dict[str, float]:
+    vertices = layout.vertices if layout is not None else ()
+    return {v.name: v.recovery.objective_s for v in vertices if v.recovery.objective_s is not None}
 
 
 def sink_report(
@@ -209,7 +156,7 @@ def sink_report(
 
 
 def verdict(
-    phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport], tainted: Collection[str] = ()
+    phase: Phase, sinks: Mapping[str, SinkReport], slices: Mapping[str, SliceReport], tainted: Collection[object] = ()
 ) -> Verdict:
     """`tainted` slices have diverged in a way that shows: the output may be that of no run without failures."""
     if phase is Phase.FAILED:
@@ -223,7 +170,7 @@ def verdict(
     return "at least once" if any(sink.duplicate_epochs for sink in sinks.values()) else "exact"
 
 
-def tainted(diverged: Iterable[str], layout: Layout) -> list[str]:
+def tainted(diverged: Iterable[SliceId], layout: Layout | None) -> list[SliceId]:
     """Slices whose divergence may show in the output.
 
     One that keeps no state, and of which a replay may differ, is not among them: what it published first is all that
@@ -234,25 +181,25 @@ def tainted(diverged: Iterable[str], layout: Layout) -> list[str]:
         expected = not vertex.deterministic or vertex.recovery.guarantee == Guarantee.ROLLBACK
         return expected and not vertex.stateful
 
-    return [name for name in diverged if not harmless(layout[SliceId.parse(name).operator])]
+    return [one for one in diverged if layout is None or not harmless(layout[one.operator])]
 
 
 def reaction_report(totals: Mapping[str, Mapping[str, float]], read_back: int) -> ReactionReport:
-    """From the totals of the events, by kind and field; see `model/event.py`."""
+    """From the totals of the events, by kind and field; see `model/events.py`."""
 
-    def total(kind: str, *fields: str) -> float:
-        return sum(totals.get(kind, {}).get(field, 0.0) for field in fields)
+    def total(record: type[Happening], *fields: str) -> float:
+        return sum(totals.get(record.kind, {}).get(field, 0.0) for field in fields)
 
     return ReactionReport(
-        woken=int(total("woken", COUNT)),
-        stood_in=int(total("stood_in", COUNT)),
-        rolled_back=int(total("rolled_back", COUNT)),
-        false_alarms=int(total("rolled_back", "false_alarm")),
-        promoted=int(total("promoted", "standing_in")),
+        standing_in=int(total(StandingIn, COUNT)),
+        stood_in=int(total(StoodIn, COUNT)),
+        rolled_back=int(total(RolledBack, COUNT)),
+        false_alarms=int(total(RolledBack, "false_alarm")),
+        promoted=int(total(Promoted, "standing_in")),
         read_back=read_back,
-        stood_in_s=round(total("rolled_back", "stood_in_s"), 3),
-        cpu_s=round(total("rolled_back", "cpu_s"), 3),
-        bytes=int(total("rolled_back", "bytes_received", "bytes_published", "bytes_shipped")),
+        stood_in_s=round(total(RolledBack, "stood_in_s"), 3),
+        cpu_s=round(total(RolledBack, "cpu_s"), 3),
+        bytes=int(total(RolledBack, "bytes_received", "bytes_published", "bytes_shipped")),
     )
 
 
@@ -263,109 +210,93 @@ def told_kinds(totals: Mapping[str, object]) -> set[str]:
 
 def decision_reports(story: Chronicle, began_at: float) -> tuple[DecisionReport, ...]:
     return tuple(
-        DecisionReport(at_s=round(e.at - began_at, 3), sentence=e.text, figures=e.fields) for e in story.of("decision")
+        DecisionReport(at_s=round(told.at - began_at, 3), sentence=told.text, figures=told.what.to_fields())
+        for told in story.of(ControllerDecided)
     )
 
 
 def transition_reports(story: Chronicle, began_at: float) -> tuple[TransitionReport, ...]:
     """Every switch that was asked for, and when its scheme was reached."""
-    return tuple(_transition(event, story, began_at) for event in story.of("switched"))
+    return tuple(_transition(told, story, began_at) for told in story.of(Switched))
 
 
-def _transition(asked: Event, story: Chronicle, began_at: float) -> TransitionReport:
-    name, scheme = asked.fields["slice"], asked.fields["scheme"]
-    again = next((e.number for e in story.line("switched", name).after(asked.number)), math.inf)
-    later = takewhile(lambda e: e.number < again, story.line("protection", name).after(asked.number))
-    reached = next((e for e in later if _reaches(e, scheme)), None)
+def _transition(asked: Told[Switched], story: Chronicle, began_at: float) -> TransitionReport:
+    name, scheme = str(asked.what.slice), asked.what.scheme
+    again = next((told.number for told in story.line(Switched, name).after(asked.number)), math.inf)
+    later = takewhile(lambda told: told.number < again, story.line(Protected, name).after(asked.number))
+    reached = (told.what.seconds for told in later if told.what.scheme is scheme and told.what.seconds is not None)
     return TransitionReport(
         slice=name,
-        before=asked.fields["before"],
+        before=asked.what.before,
         scheme=scheme,
         at_s=round(asked.at - began_at, 3),
-        seconds=reached.fields["seconds"] if reached else None,
+        seconds=next(reached, None),
     )
-
-
-def _reaches(event: Event, scheme: str) -> bool:
-    return event.fields["scheme"] == scheme and event.fields["seconds"] is not None
 
 
 def fault_reports(
     story: Chronicle, began_at: float, objectives: Mapping[str, float] = MappingProxyType({})
 ) -> tuple[FaultReport, ...]:
-    """Follows every injected fault to its detection and the recoveries it caused; objectives are by operator."""
+    """Every injected fault with its detection and the recoveries it caused; objectives are by operator."""
     times: dict[str, list[float]] = {}
-    for fault in story.of("fault"):
-        insort(times.setdefault(fault.fields["target"], []), float(fault.fields["at"]))
-    return tuple(_fault(event, story, times, began_at, objectives) for event in story.of("fault"))
+    for fault in story.of(FaultInjected):
+        insort(times.setdefault(fault.what.target, []), fault.what.at)
+    caused: dict[int, list[Recovery]] = {}
+    for recovery in recoveries(story):
+        if recovery.lost is not None:
+            caused.setdefault(recovery.lost.number, []).append(recovery)
+    return tuple(
+        _fault(fault.what, _noticed(fault.what, story, times), caused, began_at, objectives)
+        for fault in story.of(FaultInjected)
+    )
+
+
+def _noticed(
+    fault: FaultInjected, story: Chronicle, times: Mapping[str, Sequence[float]]
+) -> Told[ManagerStarted] | Told[NodeLost] | None:
+    """How a fault was noticed: a node was given up, or a manager started again.
+
+    What was noticed only after the next fault of the same target belongs to that one.
+    """
+    later = times[fault.target][bisect_right(times[fault.target], fault.at) :]
+    until = later[0] if later else math.inf
+    if fault.target == MANAGER:
+        return story.first_between(ManagerStarted, None, fault.at, until)
+    return story.first_between(NodeLost, fault.target, fault.at, until)
 
 
 def _fault(
-    fault: Event,
-    story: Chronicle,
-    times: Mapping[str, Sequence[float]],
+    fault: FaultInjected,
+    noticed: Told[ManagerStarted] | Told[NodeLost] | None,
+    caused: Mapping[int, Sequence[Recovery]],
     began_at: float,
     objectives: Mapping[str, float],
 ) -> FaultReport:
-    at, target = float(fault.fields["at"]), fault.fields["target"]
-    # What was noticed only after the next fault of the same target is that one's.
-    later = times[target][bisect_right(times[target], at) :][:1]
-    lost = _noticed(story, target, at, later[0] if later else math.inf)
-    caused = [e for e in story.caused_by(lost.number) if e.kind in PLACED] if lost is not None else []
-    recoveries = [e for cause in caused for e in story.caused_by(cause.number) if e.kind == "recovered"]
+    followed = caused.get(noticed.number, ()) if noticed is not None else ()
     return FaultReport(
-        spec=fault.fields["spec"],
-        at_s=round(at - began_at, 3),
-        detected_after_s=round(lost.at - at, 3) if lost else None,
-        recoveries=tuple(
-            _recovery(e, at, lost.at if lost else at, story, objectives)
-            for e in sorted(recoveries, key=lambda e: e.number)
-        ),
+        spec=fault.spec,
+        at_s=round(fault.at - began_at, 3),
+        detected_after_s=round(noticed.at - fault.at, 3) if noticed else None,
+        recoveries=tuple(recovery_report(one, objectives.get(one.slice.operator)) for one in followed),
     )
 
 
-def _noticed(story: Chronicle, target: str, since: float, until: float) -> Event | None:
-    """How a fault was noticed: a node given up, or a manager started again."""
-    if target == MANAGER:
-        return story.first_between("manager", None, since, until)
-    return story.first_between("node_lost", target, since, until)
-
-
-def _recovery(
-    event: Event, at: float, detected_at: float, story: Chronicle, objectives: Mapping[str, float]
-) -> RecoveryReport:
-    fields = event.fields
-    name = fields["slice"]
-    # A secondary that was standing in already may have done what was due before the fault.
-    actual = max(0.0, fields["done_at"] - at)
-    idle = actual if fields.get("seamless") else min(actual, fields["idle"])
-    steps = {name: round(fields[name], 3) for name in STEPS}
-    # Whoever was woken at the first sign was at work before the node was given up.
-    detect = max(0.0, min(detected_at - at, actual - sum(steps.values())))
-    steps = {"detect": round(detect, 3)} | steps
-    objective = objectives.get(SliceId.parse(name).operator)
-    # The scheme that protected the slice, and the one that should have; with an objective it begins on the safe side.
-    scheme = _scheme("protection", name, at, story) or Scheme.PASSIVE_REPLICATION
-    first = Scheme.PASSIVE_REPLICATION if objective is None else Scheme.ACTIVE_REPLICATION
-    wanted = _scheme("switched", name, at, story) or first
+def recovery_report(recovery: Recovery, objective_s: float | None) -> RecoveryReport:
+    """A recovery beside its objective. A slice with one begins with the strongest scheme."""
+    first = Scheme.PASSIVE_REPLICATION if objective_s is None else Scheme.ACTIVE_REPLICATION
+    scheme, wanted = recovery.protected_by or Scheme.PASSIVE_REPLICATION, recovery.wanted or first
     return RecoveryReport(
-        slice=name,
+        slice=str(recovery.slice),
         scheme=scheme,
-        steps=steps,
-        actual_s=round(actual, 3),
-        idle_s=round(idle, 3),
-        away_s=round(actual - idle, 3),
-        epochs_replayed=fields["replayed"],
-        predicted_s=fields.get("predicted"),
-        objective_s=objective,
-        missed=missed(objective, round(actual - idle, 3), wanted, scheme, steps, fields.get("predicted")),
+        steps=recovery.steps,
+        actual_s=recovery.actual_s,
+        idle_s=recovery.idle_s,
+        away_s=recovery.away_s,
+        epochs_replayed=recovery.replayed,
+        predicted_s=recovery.predicted,
+        objective_s=objective_s,
+        missed=missed(objective_s, recovery.away_s, wanted, scheme, recovery.steps, recovery.predicted),
     )
-
-
-def _scheme(kind: str, name: str, at: float, story: Chronicle) -> Scheme | None:
-    """The scheme that the last event of a kind named before a moment."""
-    last = story.line(kind, name).last_by(at)
-    return Scheme(last.fields["scheme"]) if last else None
 
 
 def slice_reports(
@@ -375,9 +306,9 @@ def slice_reports(
     reports: dict[str, SliceReport] = {}
     for assignment in sorted(assignments, key=lambda a: a.slice):
         name = str(assignment.slice)
-        own = sorted((r for r in replicas if r.slice == name), key=lambda r: r.generation)
+        own = sorted((r for r in replicas if r.slice == assignment.slice), key=lambda r: r.generation)
         leaders = [r for r in own if r.primary]
-        newest = leaders[-1] if leaders else ReplicaStatus(slice=name, generation=0)
+        newest = leaders[-1] if leaders else ReplicaStatus(slice=assignment.slice, generation=0)
         reports[name] = SliceReport(
             primary=assignment.node,
             secondary=assignment.secondary.node if assignment.secondary else None,

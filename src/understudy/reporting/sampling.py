@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from understudy.model.names import SliceId
 from understudy.model.view import RunState
 
 
@@ -14,7 +15,7 @@ class Counters:
     """What a look counted, at a time: rows of every replica that reads from outside, CPU of every node."""
 
     at: float
-    rows: dict[tuple[str, int], int] = field(default_factory=dict)
+    rows: dict[tuple[SliceId, int], int] = field(default_factory=dict)
     cpu_s: dict[str, float] = field(default_factory=dict)
 
 
@@ -23,7 +24,7 @@ def count(state: RunState, at: float, sources: frozenset[str]) -> Counters:
         (replica.slice, replica.generation): replica.rows_out
         for node in state.nodes
         for replica in node.replicas
-        if replica.primary and replica.slice.partition("[")[0] in sources
+        if replica.primary and replica.slice.operator in sources
     }
     return Counters(at, rows, {node.name: node.cpu_s for node in state.nodes})
 

@@ -1,0 +1,9 @@
+"""Processes: the manager's loop, nodes, the launcher; the shell around `control/cluster`.
+
+- The manager: `manager.py` (start reading there), with its memory (`memory.py`), its journal (`journal.py`), its
+  observer (`observer.py`) and what carries decisions out (`enactor.py`). `run_view.py` is what people read.
+- `loop.py` owns the clock, `node_port.py` the connections of nodes, `serve.py` puts them together with `web/`.
+- A node: `node.py`, `agent.py`, `link.py`. The launcher: `launcher.py`, `processes.py`, `faults.py`, `home.py`.
+
+May import everything but `cli`, `simulate` and `testing`; only `serve.py` imports `web`.
+"""

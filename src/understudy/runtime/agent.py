@@ -173,7 +173,7 @@ class Agent:
         self._context.goal.epochs = self._goal
 
     def _deploy(self, message: Deploy) -> None:
-        slice_id = SliceId.parse(str(message.slice))
+        slice_id = message.slice
         if self._context is None:
             return
         current = self.replicas.get(slice_id)
@@ -190,7 +190,7 @@ class Agent:
         logger.info("deployed %s", replica)
 
     def _stop(self, message: Stop) -> None:
-        slice_id = SliceId.parse(str(message.slice))
+        slice_id = message.slice
         current = self.replicas.get(slice_id)
         if current is not None and current.deploy.generation == message.generation:
             del self.replicas[slice_id]

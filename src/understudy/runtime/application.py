@@ -15,7 +15,7 @@ from understudy.runtime.mistakes import explain
 
 
 def load(path: Path, values: Mapping[str, str] | None = None) -> Topology:
-    """Runs the file and answers its only topology, checked as far as that is possible without Spark."""
+    """Runs the file and returns its only topology, checked as far as that is possible without Spark."""
     settings.give(values or {})
     module = import_file(path)
     settings.check_all_asked()

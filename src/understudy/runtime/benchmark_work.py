@@ -1,4 +1,4 @@
-"""The seed's second detector, on a node: while the machine is busy, a fixed set of rows is processed and timed."""
+"""The second detector of Zhang et al. 2010, on a node: while its host is busy, a fixed set of rows is timed."""
 
 from __future__ import annotations
 

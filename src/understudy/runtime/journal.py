@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+
+from understudy.coordination.interface import StateStore
+from understudy.model.events import Happening
+
+logger = logging.getLogger(__name__)
 
 JOURNAL_BYTES = 64 * 1024 * 1024
 OUTPUT_BYTES = 16 * 1024 * 1024
 
 
 class Journal:
+    """Writes down what happens: to the store, to the log, and to a file of lines."""
+
+    def __init__(self, store: StateStore, path: Path, wall: Callable[[], float]) -> None:
+        self._store, self._file, self._wall = store, LineFile(path), wall
+
+    def note(self, what: Happening, cause: int | None = None) -> int:
+        """Returns the event's number, so that what follows can name it as its cause."""
+        at, fields, text = self._wall(), what.to_fields(), what.text
+        number = self._store.note(at, what.kind, text, fields, cause)
+        logger.info("%s", text)
+        line = {"number": number, "at": at, "kind": what.kind, "text": text, "fields": fields, "cause": cause}
+        self._file.add(json.dumps(line))
+        return number
+
+
+class LineFile:
     """Appends lines. A file that is full becomes `….1`, in place of the one before; so at most two are there."""
 
     def __init__(self, path: Path, limit: int = JOURNAL_BYTES) -> None:

@@ -13,11 +13,13 @@ from understudy.control.cluster.replacement import may_replace
 from understudy.errors import InvalidInput, Unavailable
 from understudy.model.faults import MANAGER, Fault, FaultKind
 from understudy.model.layout import Kind
+from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
+from understudy.runtime import faults
 from understudy.runtime.client import Client
+from understudy.runtime.faults import LastingFaults
 from understudy.runtime.home import Home
 from understudy.runtime.journal import trim_outputs
 from understudy.runtime.manager_restarts import Measure, Vigil
@@ -29,25 +31,6 @@ END_S = 10.0
 TRIM_EVERY_S = 10.0
 
 
-STARVED_S, FED_S = 0.4, 0.1
-
-
-@dataclass
-class Starving:
-    """A node that is frozen most of the time."""
-
-    child: Child
-    since: float
-    until: float
-    frozen: bool = False
-
-    def follow(self, now: float) -> None:
-        frozen = now < self.until and (now - self.since) % (STARVED_S + FED_S) < STARVED_S
-        if frozen != self.frozen:
-            self.frozen = frozen
-            self.child.freeze() if frozen else self.child.thaw()
-
-
 @dataclass
 class Launcher:
     """`with Launcher(…) as launcher: report = launcher.run()`. Whatever was started is ended on the way out."""
@@ -55,15 +38,14 @@ class Launcher:
     home: Home
     spec: RunSpec
     port: int
-    faults: Sequence[Fault] = ()
+    script: Sequence[Fault] = ()
     host: str = "127.0.0.1"
     watch: Callable[[RunState], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
     _nodes: dict[str, Child] = field(default_factory=dict, init=False)
     _manager: Child | None = field(default=None, init=False)
     _pending: list[Fault] = field(default_factory=list, init=False)
-    _thaws: list[tuple[float, Child]] = field(default_factory=list, init=False)
-    _starving: list[Starving] = field(default_factory=list, init=False)
+    _lasting: LastingFaults = field(default_factory=LastingFaults, init=False)
     _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
     _missing_since: float = field(default=0.0, init=False)
@@ -75,7 +57,7 @@ class Launcher:
 
     def __post_init__(self) -> None:
         self._vigil = Vigil(time.monotonic())
-        self._pending = list(self.faults)
+        self._pending = list(self.script)
         self.port = self.port or free_port()
         self._client = Client(self.url, self.home.token())
 
@@ -104,7 +86,8 @@ class Launcher:
                 if state.phase.over:
                     break
                 self._act(state)
-            self._release(time.monotonic())
+            # Also while a frozen manager does not answer.
+            self._lasting.release(time.monotonic())
             self._keep_alive(state)
             self._keep_short()
             time.sleep(POLL_S)
@@ -155,13 +138,6 @@ class Launcher:
                 self._switch(fault) if fault.kind is FaultKind.SWITCH else self._cause(fault)
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
 
-    def _release(self, now: float) -> None:
-        """Lets frozen processes go on when it is time, also while a frozen manager answers nothing."""
-        for moment, child in [entry for entry in self._thaws if entry[0] <= now]:
-            child.thaw()
-            self._thaws.remove((moment, child))
-        self._starve(now)
-
     def _switch(self, fault: Fault) -> None:
         refused = self._client.switch(fault.target, fault.scheme or "")
         if refused is not None:
@@ -176,27 +152,17 @@ class Launcher:
                 fix="name one of them, or leave the fault out",
             )
         at, now = time.time(), time.monotonic()
-        if fault.jvm:
-            child.kill_jvm() if fault.kind is FaultKind.KILL else child.freeze_jvm()
-            if fault.kind is FaultKind.FREEZE:
-                self._thaws.append((now + fault.length_s, child))
-        elif fault.kind is FaultKind.KILL:
-            child.kill()
-            # A machine that dies takes its local disk along.
-            shutil.rmtree(self.home.node(fault.target), ignore_errors=True)
+        if fault.kind is FaultKind.KILL:
+            faults.kill(child.process.pid, jvm=fault.jvm)
+            if not fault.jvm:
+                child.process.wait()
+                faults.wipe(self.home.node(fault.target))
         elif fault.kind is FaultKind.STARVE:
-            self._starving.append(Starving(child, now, now + fault.length_s))
+            self._lasting.starve(child.process.pid, now, fault.length_s)
         else:
-            child.freeze()
-            self._thaws.append((now + fault.length_s, child))
+            self._lasting.freeze(child.process.pid, now, fault.length_s, jvm=fault.jvm)
         self._unsaid.append((fault, at))
         self.tell(f"fault injected: {fault.spec}")
-
-    def _starve(self, now: float) -> None:
-        """Lets starving nodes have the CPU for a fifth of the time."""
-        for one in self._starving:
-            one.follow(now)
-        self._starving = [one for one in self._starving if now < one.until]
 
     def _keep_alive(self, state: RunState | None) -> None:
         """Brings a dead or hung manager back; gives up if a process cannot even start, or if nobody is left to work."""
@@ -263,8 +229,7 @@ class Launcher:
         self._nodes[name] = spawn(name, "understudy.runtime.node", arguments, self.home.logs / f"{name}.log", token)
 
     def _end_all(self) -> None:
-        for child in [*(child for _, child in self._thaws), *(one.child for one in self._starving)]:
-            child.thaw()
+        self._lasting.release_all()
         if self._manager is not None and self._manager.alive:
             self._client.stop()
         deadline = time.monotonic() + END_S

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from understudy.model.messages import ReplicaStatus
+from understudy.model.names import SliceId
 from understudy.model.run import Frozen
 from understudy.model.spans import union
 
@@ -43,7 +44,7 @@ class Ledger:
     def __init__(self, saved: dict[str, Any] | None) -> None:
         saved = saved or {}
         self._replicas = {key: ReplicaStatus(**value) for key, value in saved.get("replicas", {}).items()}
-        self._past = {key: ReplicaStatus(**value) for key, value in saved.get("past", {}).items()}
+        self._past = {SliceId.parse(key): ReplicaStatus(**value) for key, value in saved.get("past", {}).items()}
         self.nodes = {key: NodeCosts(**value) for key, value in saved.get("nodes", {}).items()}
 
     @property
@@ -64,9 +65,9 @@ class Ledger:
         peak = max(before.peak_memory_bytes, memory_bytes)
         self.nodes[name] = NodeCosts(cpu_s=max(before.cpu_s, cpu_s), peak_memory_bytes=peak)
 
-    def compact(self, alive: Mapping[str, frozenset[int]]) -> None:
+    def compact(self, alive: Mapping[SliceId, frozenset[int]]) -> None:
         """Adds up the replicas of every slice that are neither alive, by generation, nor among the last."""
-        of_slice: dict[str, list[ReplicaStatus]] = {}
+        of_slice: dict[SliceId, list[ReplicaStatus]] = {}
         for replica in self._replicas.values():
             if replica.generation not in alive.get(replica.slice, frozenset()):
                 of_slice.setdefault(replica.slice, []).append(replica)
@@ -108,5 +109,5 @@ def added(past: ReplicaStatus | None, replica: ReplicaStatus) -> ReplicaStatus:
     )
 
 
-def _dump(replicas: Mapping[str, ReplicaStatus]) -> dict[str, Any]:
-    return {key: value.model_dump(mode="json", exclude_defaults=True) for key, value in replicas.items()}
+def _dump(replicas: Mapping[Any, ReplicaStatus]) -> dict[str, Any]:
+    return {str(key): value.model_dump(mode="json", exclude_defaults=True) for key, value in replicas.items()}

@@ -16,7 +16,7 @@ AUTOGROUP = Path("/proc/self/autogroup")
 
 
 def step_back(longest_s: float = LONGEST_S) -> Callable[[], None]:
-    """For this process and all it starts; answers how to step up again, which happens by itself after a while."""
+    """For this process and all it starts. Returns how to step up again, which happens by itself after a while."""
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     stand = partial(_stand, returns=_may_return_to(nice))
     step_up = partial(stand, nice=nice, session=0)

@@ -32,20 +32,8 @@ class Child:
 
     def kill(self) -> None:
         """As a power cut would: the whole tree at once, no goodbyes."""
-        self._signal_tree(signal.SIGKILL)
+        signal_tree(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-    def kill_jvm(self) -> None:
-        signal_jvm(self.process.pid, signal.SIGKILL)
-
-    def freeze(self) -> None:
-        self._signal_tree(signal.SIGSTOP)
-
-    def freeze_jvm(self) -> None:
-        signal_jvm(self.process.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        self._signal_tree(signal.SIGCONT)
 
     def end(self, timeout_s: float) -> None:
         """Waits for a child that was asked to stop; kills it if it does not."""
@@ -59,9 +47,6 @@ class Child:
         with suppress(FileNotFoundError):
             return "\n".join(self.output.read_text(errors="replace").splitlines()[-lines:])
         return ""
-
-    def _signal_tree(self, number: signal.Signals) -> None:
-        signal_tree(self.process.pid, number)
 
 
 def signal_tree(pid: int, number: signal.Signals) -> None:

@@ -1,4 +1,4 @@
-"""What protects every slice at the moment: changes become events, and what it cost is put down to the scheme."""
+"""The scheme that protects every slice at the moment, and what protection has cost under each scheme."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from understudy.control.cluster.secondaries import protection
+from understudy.model.events import Protected
+from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
-from understudy.model.run import Frozen
+from understudy.model.report import SchemeCosts
 from understudy.model.snapshot import Assignment, NodeView
-from understudy.reporting.report import SchemeCosts
-
-
-class Change(Frozen):
-    """A slice is protected by another scheme than before; `seconds` since that was asked for, if it was."""
-
-    slice: str
-    scheme: Scheme
-    seconds: float | None = None
-
 
 COUNTERS = ("cpu_s", "bytes_received", "bytes_pulled", "bytes_published")
 
@@ -26,27 +18,28 @@ COUNTERS = ("cpu_s", "bytes_received", "bytes_pulled", "bytes_published")
 class Protections:
     def __init__(self, saved: Mapping[str, Any] | None = None) -> None:
         saved = saved or {}
-        self.reached: dict[str, Scheme] = {}
+        self.reached: dict[SliceId, Scheme] = {}
         self.costs = {Scheme(name): SchemeCosts(**value) for name, value in saved.get("costs", {}).items()}
         self.time: dict[str, dict[str, float]] = {k: dict(v) for k, v in saved.get("time", {}).items()}
-        self._asked: dict[str, tuple[Scheme, float]] = {}
-        self._seen: dict[tuple[str, int], dict[str, float]] = {}
+        self._asked: dict[SliceId, tuple[Scheme, float]] = {}
+        self._seen: dict[tuple[SliceId, int], dict[str, float]] = {}
         self._looked: float | None = None
 
     def dump(self) -> dict[str, Any]:
         return {"costs": {name: cost.model_dump() for name, cost in self.costs.items()}, "time": self.time}
 
-    def ask(self, slice_name: str, scheme: Scheme, now: float) -> None:
-        """A transition begins; it is over when the scheme is reached."""
-        self._asked[slice_name] = (scheme, now)
+    def ask(self, slice_id: SliceId, scheme: Scheme, now: float) -> None:
+        """A switch begins; it is over when the scheme is reached."""
+        self._asked[slice_id] = (scheme, now)
 
-    def look(self, assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], now: float) -> list[Change]:
+    def look(self, assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], now: float) -> list[Protected]:
+        """The slices that are protected by another scheme than before, or have reached the one that was asked for."""
         passed = 0.0 if self._looked is None else now - self._looked
         self._looked = now
-        alive: set[tuple[str, int]] = set()
+        alive: set[tuple[SliceId, int]] = set()
         changes = []
         for assignment in assignments:
-            name, scheme = str(assignment.slice), protection(assignment, nodes)
+            name, scheme = assignment.slice, protection(assignment, nodes)
             alive |= {(name, assignment.generation)}
             alive |= {(name, assignment.secondary.generation)} if assignment.secondary else set()
             before = self.reached.get(name)
@@ -54,13 +47,13 @@ class Protections:
                 self._spend(assignment, before, nodes, passed)
             if scheme != before:
                 self.reached[name] = scheme
-                changes.append(Change(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
+                changes.append(Protected(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
             elif name in self._asked and self._asked[name][0] == scheme:
-                changes.append(Change(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
+                changes.append(Protected(slice=name, scheme=scheme, seconds=self._finish(name, scheme, now)))
         self._seen = {key: value for key, value in self._seen.items() if key in alive}
         return changes
 
-    def _finish(self, name: str, scheme: Scheme, now: float) -> float | None:
+    def _finish(self, name: SliceId, scheme: Scheme, now: float) -> float | None:
         asked = self._asked.get(name)
         if asked is None or asked[0] != scheme:
             return None
@@ -87,7 +80,7 @@ class Protections:
         self, assignment: Assignment, node: str, generation: int, nodes: Mapping[str, NodeView]
     ) -> dict[str, float]:
         """How far the counters of a replica have moved since we last looked."""
-        name = str(assignment.slice)
+        name = assignment.slice
         view = nodes.get(node)
         replica = view.hosting(assignment.slice, generation) if view else None
         names = (*COUNTERS, "bytes_shipped")

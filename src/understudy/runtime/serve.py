@@ -1,4 +1,4 @@
-"""The manager process: `python -m understudy.runtime.serve HOME PORT`."""
+"""The manager process: `python -m understudy.runtime.serve HOME PORT`. Puts the manager and the web together."""
 
 from __future__ import annotations
 
@@ -7,13 +7,36 @@ import logging
 from pathlib import Path
 
 import uvicorn
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
 from understudy.coordination.sqlite import SqliteStore
 from understudy.runtime.application import load
+from understudy.runtime.faults import LocalFaults
 from understudy.runtime.home import Home
+from understudy.runtime.loop import tick_forever
 from understudy.runtime.manager import Manager
+from understudy.runtime.node_port import add_node_port
 from understudy.runtime.parent import exit_with_parent
-from understudy.web.api import make_app
+from understudy.web.access import Access
+from understudy.web.api import Served, make_app
+from understudy.web.ports import NodeFaults
+from understudy.web.pulse import Pulse
+
+
+def compose(manager: Manager, token: str, faults: NodeFaults | None = None) -> FastAPI:
+    """One port for everything: the API and the page, the connections of nodes, and the loop of the manager."""
+    pulse = Pulse(CollectorRegistry())
+    served = Served(
+        reader=manager.view,
+        commands=manager,
+        faults=faults or LocalFaults(manager.view.nodes_directory),
+        pulse=pulse,
+        loops=(lambda: tick_forever(manager, pulse),),
+    )
+    app = make_app(served, token)
+    add_node_port(app, manager, Access(token).knows)
+    return app
 
 
 def main() -> None:
@@ -27,7 +50,7 @@ def main() -> None:
     home = Home(arguments.home)
     spec = home.stored()
     manager = Manager(home.path, load(Path(spec.app), spec.settings), SqliteStore(home.database))
-    app = make_app(manager, home.token())
+    app = compose(manager, home.token())
     # proxy_headers off: a caller's address is the one it connects from, whatever it says of itself.
     uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning", proxy_headers=False)
 

@@ -1,4 +1,4 @@
-"""Secondaries that were woken: since when, what that has cost, and whether it was of any use."""
+"""Secondaries that stand in for their primary: since when, what that has cost, and whether it was of any use."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from understudy.model.messages import ReplicaStatus
+from understudy.model.names import SliceId
 
 PRICES = ("cpu_s", "bytes_received", "bytes_published", "bytes_shipped")
 
 
 @dataclass(frozen=True)
-class Woken:
-    """`event` tells why it was woken, `before` is how it was then."""
+class StandIn:
+    """`event` tells why it stands in, `before` is its status at that moment."""
 
     event: int
     at: float
@@ -24,29 +25,31 @@ class Woken:
 
 
 class StandIns:
+    """Kept in memory only: a restarted manager does not know what earlier stand-ins have cost."""
+
     def __init__(self) -> None:
-        self._woken: dict[str, Woken] = {}
+        self._begun: dict[SliceId, StandIn] = {}
 
-    def wake(self, event: int, secondary: ReplicaStatus, now: float) -> None:
-        self._woken[secondary.slice] = Woken(event, now, secondary)
+    def begin(self, event: int, secondary: ReplicaStatus, now: float) -> None:
+        self._begun[secondary.slice] = StandIn(event, now, secondary)
 
-    def stands_in(self, replica: ReplicaStatus) -> int | None:
-        """Why this secondary was woken, if it has just made the first bag that nobody else had made."""
-        woken = self._woken.get(replica.slice)
-        if woken is None or woken.useful or not woken.has_made_something(replica):
+    def first_bag(self, replica: ReplicaStatus) -> int | None:
+        """The event that tells why it stands in, if it has just made the first bag that nobody else had made."""
+        begun = self._begun.get(replica.slice)
+        if begun is None or begun.useful or not begun.has_made_something(replica):
             return None
-        self._woken[replica.slice] = replace(woken, useful=True)
-        return woken.event
+        self._begun[replica.slice] = replace(begun, useful=True)
+        return begun.event
 
-    def forget(self, slice_name: str) -> bool:
-        """It is the primary now, or given up; answers whether it was standing in."""
-        return self._woken.pop(slice_name, None) is not None
+    def forget(self, slice_id: SliceId) -> bool:
+        """It is the primary now, or given up. Returns whether it was standing in."""
+        return self._begun.pop(slice_id, None) is not None
 
-    def sleep(self, secondary: ReplicaStatus, now: float) -> tuple[int | None, dict[str, Any]]:
-        """Why it was woken, and what that has cost. It was a false alarm if nothing new came of it."""
-        woken = self._woken.pop(secondary.slice, None)
-        if woken is None:
+    def end(self, secondary: ReplicaStatus, now: float) -> tuple[int | None, dict[str, Any]]:
+        """The event that tells why it stood in, and what that has cost. A false alarm has made nothing new."""
+        begun = self._begun.pop(secondary.slice, None)
+        if begun is None:
             return None, {}
-        useful = woken.useful or woken.has_made_something(secondary)
-        spent = {name: round(getattr(secondary, name) - getattr(woken.before, name), 3) for name in PRICES}
-        return woken.event, {"stood_in_s": round(now - woken.at, 3), "false_alarm": not useful, **spent}
+        useful = begun.useful or begun.has_made_something(secondary)
+        spent = {name: round(getattr(secondary, name) - getattr(begun.before, name), 3) for name in PRICES}
+        return begun.event, {"stood_in_s": round(now - begun.at, 3), "false_alarm": not useful, **spent}

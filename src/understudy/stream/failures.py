@@ -46,7 +46,7 @@ class ShippingNeverWorked(Unavailable):
     """This replica has shipped nothing since it was started, so the next one would not either."""
 
 
-def damage(error: DamagedBag, found: Sequence[tuple[str, int]]) -> Failure:
+def damage(error: DamagedBag, found: Sequence[tuple[SliceId, int]]) -> Failure:
     """Every damaged bag that a slice may still need, in one failure."""
     names = ", ".join(f"epoch {epoch} of {name}" for name, epoch in found)
     what = f"{len(found)} bags are damaged: {names}" if len(found) > 1 else error.what

@@ -32,7 +32,7 @@ class Replica(ABC):
     def __init__(self, context: NodeContext, deploy: Deploy) -> None:
         self.context = context
         self.deploy = deploy
-        self.slice = SliceId.parse(str(deploy.slice))
+        self.slice = deploy.slice
         self.vertex = context.layout[self.slice.operator]
         self.live = LiveStatus(deploy, context.log.newest(self.slice), context.clock, context.wall)
         self._stop = threading.Event()
@@ -160,6 +160,6 @@ class Replica(ABC):
     def report_damage(self, error: DamagedBag, upstream: SliceId, epoch: int) -> None:
         """Reports the bag that could not be read, and every other damaged one this slice may still need."""
         log, slices = self.context.log, {channel.upstream for channel in self.context.layout.channels(self.slice)}
-        found = {(str(one), e) for one in slices for e in log.damaged(one, log.acknowledged(self.slice, one) + 1)}
-        failure = damage(error, sorted(found | {(str(upstream), epoch)}, key=lambda place: (place[1], place[0])))
+        found = {(one, e) for one in slices for e in log.damaged(one, log.acknowledged(self.slice, one) + 1)}
+        failure = damage(error, sorted(found | {(upstream, epoch)}, key=lambda place: (place[1], place[0])))
         self.live.update(failure=failure)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from understudy.model.faults import Fault
+from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.view import RunState
-from understudy.reporting.report import Report
 from understudy.runtime.application import load
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import Launcher

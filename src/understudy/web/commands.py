@@ -3,59 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import signal
-from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, HTTPException, Request
 from pydantic import BaseModel, Field
 
 from understudy.errors import InvalidInput
 from understudy.model.view import NodeState
-from understudy.runtime.home import node_directory
-from understudy.runtime.processes import is_connected_to, signal_jvm, signal_tree
-from understudy.runtime.watched import Watched
 from understudy.web.access import Access
+from understudy.web.ports import NodeFaults, RunCommands, RunReader
 
 LONGEST_FREEZE_S = 600.0
-
-
-class Hands(Protocol):
-    """What touches processes; tests have others."""
-
-    def reaches(self, node: NodeState, port: int) -> bool: ...
-
-    def kill(self, node: NodeState, *, jvm: bool) -> None: ...
-
-    def freeze(self, node: NodeState, *, jvm: bool) -> None: ...
-
-    def thaw(self, node: NodeState) -> None: ...
-
-
-class LocalHands:
-    """Signals processes of this machine. A process id alone proves nothing: a node elsewhere may have the same."""
-
-    def __init__(self, nodes: Path) -> None:
-        self._nodes = nodes
-
-    def reaches(self, node: NodeState, port: int) -> bool:
-        return node.pid > 0 and is_connected_to(node.pid, port)
-
-    def kill(self, node: NodeState, *, jvm: bool = False) -> None:
-        local = node_directory(self._nodes, node.name)
-        if jvm:
-            signal_jvm(node.pid, signal.SIGKILL)
-            return
-        signal_tree(node.pid, signal.SIGKILL)
-        # A machine that dies takes its local disk along.
-        shutil.rmtree(local, ignore_errors=True)
-
-    def freeze(self, node: NodeState, *, jvm: bool = False) -> None:
-        signal_jvm(node.pid, signal.SIGSTOP) if jvm else signal_tree(node.pid, signal.SIGSTOP)
-
-    def thaw(self, node: NodeState) -> None:
-        signal_tree(node.pid, signal.SIGCONT)
 
 
 class Caused(BaseModel):
@@ -86,14 +44,16 @@ REFUSED: dict[int | str, dict[str, Any]] = {
 
 
 class NodeCommands:
-    def __init__(self, manager: Watched, hands: Hands) -> None:
-        self._manager, self._hands = manager, hands
+    """Faults and drains that people ask for, with the checks they need. Frozen nodes are thawed on time."""
+
+    def __init__(self, reader: RunReader, commands: RunCommands, faults: NodeFaults) -> None:
+        self._reader, self._commands, self._faults = reader, commands, faults
         self._frozen: dict[str, tuple[NodeState, asyncio.TimerHandle]] = {}
 
     async def kill(self, name: str, port: int, *, jvm: bool = False) -> Caused:
         node = self._reach(name, port)
         number = self._note(f"kill:{_victim(name, jvm)}@{self._elapsed()}", name)
-        await asyncio.to_thread(self._hands.kill, node, jvm=jvm)
+        await asyncio.to_thread(self._faults.kill, node, jvm=jvm)
         return Caused(number=number)
 
     async def freeze(self, name: str, seconds: float, port: int, *, jvm: bool = False) -> Caused:
@@ -102,7 +62,7 @@ class NodeCommands:
         before = self._frozen.pop(name, None)
         if before is not None:
             before[1].cancel()
-        await asyncio.to_thread(self._hands.freeze, node, jvm=jvm)
+        await asyncio.to_thread(self._faults.freeze, node, jvm=jvm)
         later = asyncio.get_running_loop().call_later(seconds, self._thaw, name)
         self._frozen[name] = (node, later)
         return Caused(number=number)
@@ -110,7 +70,7 @@ class NodeCommands:
     def drain(self, name: str, undo: bool) -> Caused:
         self._find(name)
         try:
-            return Caused(number=self._manager.drain(name, undo))
+            return Caused(number=self._commands.drain(name, undo))
         except InvalidInput as error:
             raise HTTPException(409, error.what) from None
 
@@ -123,12 +83,12 @@ class NodeCommands:
         found = self._frozen.pop(name, None)
         if found is not None:
             found[1].cancel()
-            self._hands.thaw(found[0])
+            self._faults.thaw(found[0])
 
     def _find(self, name: str) -> NodeState:
-        if not self._manager.run.allow_faults:
+        if not self._reader.run.allow_faults:
             raise HTTPException(403, "this run does not allow faults; start it with 'understudy run --allow-faults'")
-        nodes = self._manager.state().nodes
+        nodes = self._reader.state().nodes
         for node in nodes:
             if node.name == name:
                 return node
@@ -136,16 +96,15 @@ class NodeCommands:
 
     def _reach(self, name: str, port: int) -> NodeState:
         node = self._find(name)
-        if not node.connected or not self._hands.reaches(node, port):
+        if not node.connected or not self._faults.reaches(node, port):
             raise HTTPException(409, f"{name} is not a process of this machine that is connected to this manager")
         return node
 
     def _note(self, spec: str, target: str) -> int:
-        fields = {"spec": spec, "target": target, "at": self._manager.now()}
-        return self._manager.note("fault", f"fault injected: {spec}", fields)
+        return self._commands.note_fault(spec, target, self._reader.now())
 
     def _elapsed(self) -> str:
-        return f"{self._manager.state().elapsed_s:.1f}s"
+        return f"{self._reader.state().elapsed_s:.1f}s"
 
 
 def node_router(commands: NodeCommands, access: Access) -> APIRouter:

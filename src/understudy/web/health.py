@@ -1,4 +1,4 @@
-"""For those who watch processes: the status code is the answer, the body says why."""
+"""Health checks: the status code tells whether the run is well, the body gives the reasons."""
 
 from __future__ import annotations
 

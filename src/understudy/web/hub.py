@@ -1,4 +1,4 @@
-"""One look at the manager per refresh, shared by every page, `/metrics` and the API."""
+"""One look at the run per refresh, shared by every page, `/metrics` and the API."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from understudy.model.event import Event
+from understudy.model.events import Assigned, Event, Running
 from understudy.model.page import Frame, Health, NodeLook, PastRecovery, ReplicaLook, Sample, View
 from understudy.model.view import NodeState, RunState
 from understudy.reporting.health import looks
 from understudy.reporting.recoveries import KINDS, past_recoveries
 from understudy.reporting.sampling import Counters, cores, count, rows_per_s
 from understudy.reporting.spending import cost_lines
-from understudy.runtime.watched import Watched
+from understudy.web.ports import RunReader
 
 logger = logging.getLogger(__name__)
 
@@ -38,19 +38,19 @@ class Hub:
     It begins where the run stands: latencies are those of epochs delivered from now on.
     """
 
-    def __init__(self, manager: Watched, registry: CollectorRegistry) -> None:
-        self._manager = manager
+    def __init__(self, reader: RunReader, registry: CollectorRegistry) -> None:
+        self._reader = reader
         self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
         self._story: deque[Event] = deque(maxlen=MAX_STORY)
         self._samples: deque[Sample] = deque(maxlen=MAX_SAMPLES)
         self._counters: deque[Counters] = deque()
         self._seen = 0
-        self._delivered = manager.delivered()
-        self._worked = manager.placed_again()
+        self._delivered = reader.delivered()
+        self._worked = reader.placed_again()
         self._pages: set[asyncio.Queue[str]] = set()
         self._view: View | None = None
         self.recoveries: tuple[PastRecovery, ...] = ()
-        self.kinds: Counter[str] = Counter(manager.event_counts())
+        self.kinds: Counter[str] = Counter(reader.event_counts())
         self._recovery_s = Histogram(
             "understudy_recovery_duration_seconds",
             "Time from a fault, or from its detection where no fault was injected, to the first new epoch of a slice.",
@@ -65,7 +65,7 @@ class Hub:
             registry=registry,
         )
 
-        self._remember_events(manager.newest_events(REMEMBERED))
+        self._remember_events(reader.newest_events(REMEMBERED))
         self._tell_recoveries()
 
     @property
@@ -77,11 +77,11 @@ class Hub:
         return self._view if self._view is not None else self.refresh().view
 
     def refresh(self) -> Frame:
-        """Looks, and answers what is new since the last look."""
-        now = self._manager.now()
-        state = self._manager.state()
+        """Looks, and returns what is new since the last look."""
+        now = self._reader.now()
+        state = self._reader.state()
         fresh = self._hear()
-        before = self._remember(count(state, now, self._manager.source_names()))
+        before = self._remember(count(state, now, self._reader.source_names()))
         latency = self._latency()
         sample = Sample(
             at=now,
@@ -103,7 +103,7 @@ class Hub:
             samples=(sample,),
             recoveries=self.recoveries if told else None,
             # The layout becomes known when the run begins.
-            plan=self._manager.plan() if any(event.kind == "running" for event in fresh) else None,
+            plan=self._reader.plan() if any(event.kind == Running.kind for event in fresh) else None,
         )
 
     def everything(self) -> Frame:
@@ -114,16 +114,17 @@ class Hub:
             events=tuple(self._events),
             samples=tuple(self._samples),
             recoveries=self.recoveries,
-            plan=self._manager.plan(),
+            plan=self._reader.plan(),
         )
 
     def _hear(self) -> list[Event]:
-        fresh = self._manager.events(self._seen)
+        fresh = self._reader.events(self._seen)
         self._remember_events(fresh)
         for event in fresh:
             self.kinds[event.kind] += 1
-            if event.kind == "assigned" and event.fields.get("generation", 1) > 1:
-                self._worked.add(event.fields["slice"])
+            what = event.what
+            if isinstance(what, Assigned) and what.generation > 1:
+                self._worked.add(str(what.slice))
         return fresh
 
     def _remember_events(self, events: Iterable[Event]) -> None:
@@ -141,7 +142,7 @@ class Hub:
                 self._recovery_s.observe(recovery.total_s)
 
     def _remember(self, counters: Counters) -> Counters:
-        """Keeps a short window of counters and answers its beginning."""
+        """Keeps a short window of counters and returns its beginning."""
         self._counters.append(counters)
         while len(self._counters) > 2 and counters.at - self._counters[1].at >= WINDOW_S:
             self._counters.popleft()
@@ -150,9 +151,9 @@ class Hub:
     def _latency(self) -> float | None:
         """The longest of the epochs delivered since the last look."""
         longest: float | None = None
-        for receipt in self._manager.deliveries(self._delivered):
+        for receipt in self._reader.deliveries(self._delivered):
             self._delivered[receipt.sink] = max(receipt.epoch + 1, self._delivered.get(receipt.sink, 0))
-            latency = self._manager.latency(receipt)
+            latency = self._reader.latency(receipt)
             if latency is not None:
                 self._latency_s.labels(receipt.sink).observe(latency)
                 longest = max(longest or 0.0, latency)
@@ -178,9 +179,9 @@ class Hub:
             slices=slices,
             lost=state.lost,
             costs=cost_lines(state.nodes),
-            predictions=self._manager.predictions(),
+            predictions=self._reader.predictions(),
             failure=state.failure,
-            allow_faults=self._manager.run.allow_faults,
+            allow_faults=self._reader.run.allow_faults,
         )
 
     # -- pages
@@ -237,7 +238,7 @@ def _node(node: NodeState, used: float) -> NodeLook:
         cpu_s=node.cpu_s,
         memory_bytes=node.memory_bytes,
         replicas=tuple(
-            ReplicaLook(slice=r.slice, primary=r.primary, state=r.state, epoch=r.epoch)
+            ReplicaLook(slice=str(r.slice), primary=r.primary, state=r.state, epoch=r.epoch)
             for r in sorted(node.replicas, key=lambda r: r.slice)
         ),
     )

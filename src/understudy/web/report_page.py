@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from understudy.model.event import Event
-from understudy.reporting.report import Report
+from understudy.model.events import Event
+from understudy.model.report import Report
 
 _PAGE = Path(__file__).parent / "page"
 _VERDICTS = {

@@ -1,4 +1,4 @@
-"""The seed's other detector (001, section IV-A), for comparison: a machine is slow if a known piece of work takes long.
+"""The second detector of Zhang et al. 2010 (section IV-A): a host is slow if a known piece of work takes long.
 
 The time for a fixed set of rows is taken once on an idle machine. While the CPU load is above a threshold, the set is
 processed again; if it takes too much longer, the machine counts as unavailable. Only the decision is here: whoever

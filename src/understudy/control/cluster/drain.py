@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from understudy.control.cluster.instructions import Assign
 from understudy.control.cluster.placement import candidates, place
 from understudy.control.cluster.secondaries import MAX_MISHAPS, burdens, healthy_secondary, promote
+from understudy.control.cluster.snapshot import Snapshot
+from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import OFF, ROWS
 from understudy.model.layout import Layout
 from understudy.model.messages import ReplicaStatus, State
-from understudy.model.snapshot import Assignment, NodeView, Snapshot
+from understudy.model.snapshot import Assignment, NodeView
 
 
-def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Assign]:
+def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Suggestion]:
     """The next replica to leave a draining node, if it is safe to move one now."""
     draining = {node.name for node in snapshot.nodes if node.draining}
     goals = [node.name for node in candidates(snapshot.nodes) if not node.draining]
@@ -31,9 +32,8 @@ def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Assign]:
             return
         if assignment.secondary is not None and assignment.secondary.node in draining:
             name = assignment.secondary.node
-            yield Assign(
-                assignment.alone(), f"{assignment.slice}: {name} stands by no longer because it is being drained"
-            )
+            reason = f"{assignment.slice}: {name} stands by no longer because it is being drained"
+            yield Suggestion(Origin.DRAIN, assignment.alone(), reason)
             return
 
 
@@ -45,14 +45,15 @@ def _waits_for_secondary(assignment: Assignment, draining: set[str]) -> bool:
 
 def _leave(
     assignment: Assignment, snapshot: Snapshot, layout: Layout, nodes: Mapping[str, NodeView], goals: list[str]
-) -> Assign:
+) -> Suggestion:
     reason = f"{assignment.node} is being drained"
     if assignment.secondary is not None and assignment.secondary.node in goals and healthy_secondary(assignment, nodes):
-        return promote(assignment, reason)
+        return promote(assignment, reason, Origin.DRAIN)
     hosts = {a.slice: a.node for a in snapshot.assignments if a.slice != assignment.slice}
     burden = burdens(snapshot.assignments)
     goal = place([assignment.slice], goals, hosts, layout, burden)[assignment.slice]
-    return Assign(assignment.anew(goal), f"{assignment.slice} moves to {goal} because {reason}")
+    text = f"{assignment.slice} moves to {goal} because {reason}"
+    return Suggestion(Origin.DRAIN, assignment.anew(goal), text)
 
 
 def _settled(snapshot: Snapshot, layout: Layout) -> bool:

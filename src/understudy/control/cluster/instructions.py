@@ -1,10 +1,18 @@
-"""What a decision asks the runtime to do. Each says why, in one sentence."""
+"""What a decision asks the runtime to do, and the decision itself. Every instruction gives its reason in one sentence.
+
+Instructions are safe to repeat, and a decision may be interrupted after any of them: whatever was not carried out is
+decided again at the next tick.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from understudy.control.cluster.snapshot import Memory
+from understudy.control.cluster.suggestions import Origin, Suggestion
+from understudy.control.schemes.decisions import Decision as Choice
 from understudy.model.messages import Deploy, Failure
+from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment
 
 
@@ -16,7 +24,7 @@ class CheckTopology:
 
 @dataclass(frozen=True)
 class LoseNode:
-    """The node is considered dead; its slices need another home, and perhaps a new node is started."""
+    """The node counts as dead; its slices need another node. `replace`: a new node is to be started for it."""
 
     node: str
     replace: bool
@@ -25,13 +33,17 @@ class LoseNode:
 
 @dataclass(frozen=True)
 class Assign:
+    """Remember who hosts a slice and how it is protected. The deployments that follow are instructions of their own."""
+
     assignment: Assignment
     reason: str
+    origin: Origin = Origin.RECOVERY
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True)
 class DeployReplica:
-    """Starts a replica, or asks one that is there to become what it should be."""
+    """Starts a replica, or tells one that is there what it should be."""
 
     node: str
     deploy: Deploy
@@ -41,7 +53,7 @@ class DeployReplica:
 @dataclass(frozen=True)
 class StopReplica:
     node: str
-    slice: str
+    slice: SliceId
     generation: int
     reason: str
 
@@ -64,3 +76,19 @@ class FailRun:
 
 
 Instruction = CheckTopology | LoseNode | Assign | DeployReplica | StopReplica | SetGoal | FinishRun | FailRun
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The instructions of one tick in the order in which they are carried out, and what the next decision needs."""
+
+    instructions: tuple[Instruction, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    declined: tuple[Suggestion, ...] = ()
+    """Suggestions that had to wait for another one about the same slice."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """One sentence for every instruction, then one for every suggestion that was declined."""
+        waiting = (f"not now: {suggestion.reason}" for suggestion in self.declined)
+        return (*(instruction.reason for instruction in self.instructions), *waiting)

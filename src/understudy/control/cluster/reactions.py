@@ -1,17 +1,17 @@
-"""How a missed heartbeat is answered (seed 001): patiently, or at once and reversibly.
+"""What a missed heartbeat sets off (Zhang et al. 2010): nothing yet, or a reversible reaction at once.
 
 A conservative slice waits until its primary's node counts as dead; then its secondary is promoted. A speculative one
-wakes its suspended secondary at the first miss, and both work. Should the primary answer again, it reads back the newer
-state the secondary has shipped, and the secondary sleeps; should it stay silent, the secondary is promoted for good.
-Waking for nothing costs little and loses nothing, because publishing is put-if-absent.
+lets its suspended secondary stand in at the first miss, and both work. If the primary is heard of again, it reads back
+the newer state the secondary has shipped, and the secondary is rolled back; if it stays silent, the secondary is
+promoted. A false alarm costs little and loses nothing, because publishing is put-if-absent.
 
-An active standby works anyway: to wake it is to let it publish what it holds. That costs nothing, so it is done at the
+An active standby works anyway, and stands in by publishing what it holds. That costs nothing, so it is done at the
 first miss whatever the reaction.
 
-On a machine that is full everybody is late at times, and secondaries that wake for that make it fuller. Three things
-damp it: the detector compares a node with the others; a slice whose secondary was woken for nothing gets twice as
-patient each time; and the whole cluster wakes only a few secondaries a minute that have not shown to be of any use, the
-most important first. A node whose connection broke is nearly proven to be dead, and none of this holds for it.
+On a saturated host every node is late at times, and secondaries that stand in for that add to the load. Three rules
+limit it: the detector compares a node with the others; a slice doubles its patience with every false alarm; and only a
+few secondaries a minute may stand in across the cluster without having shown to be of use, the most important first. A
+node whose connection broke is nearly proven to be dead, and none of these rules holds for it.
 
 What was decided, and what came of it, is in the assignment, so nothing has to be remembered here, and a manager that is
 killed in between goes on from what it finds.
@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from understudy.control.cluster.detector import Detector, stalls
-from understudy.control.cluster.instructions import Assign
 from understudy.control.cluster.secondaries import healthy_secondary
+from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import OFF, ROWS, rank
 from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import State
@@ -33,7 +33,7 @@ from understudy.model.recovery import Guarantee, Reaction, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView
 
 BUDGET = 4
-"""Secondaries in a minute that are woken without being of any use, or without having shown it yet."""
+"""Secondaries in a minute that may stand in without being of use, or without having shown it yet."""
 MINUTE_S = 60.0
 FORGIVEN_S = 60.0
 """A false alarm is forgotten after so long without another one."""
@@ -47,8 +47,8 @@ def react(
     detector: Detector,
     for_all: Reaction | None = None,
     age_s: float = 0.0,
-) -> Iterator[Assign]:
-    """Wakes secondaries of nodes that are suspected, and lets those sleep whose primaries are well again."""
+) -> Iterator[Suggestion]:
+    """Lets secondaries stand in for nodes that are suspected, and rolls back those whose primaries are well again."""
     known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
     everyone = list(nodes.values())
     left = BUDGET - sum(_unproven(assignment, nodes, age_s) for assignment in known)
@@ -56,7 +56,8 @@ def react(
         node = nodes[assignment.node]
         if assignment.standing_in:
             if _is_well(assignment, node, nodes, detector):
-                yield Assign(_slept(assignment, nodes, age_s), f"{assignment.slice}: {node.name} is well again")
+                reason = f"{assignment.slice}: {node.name} is well again"
+                yield Suggestion(Origin.REACTION, _rolled_back(assignment, nodes, age_s), reason)
             continue
         if not _is_suspect(assignment, node, everyone, detector, age_s):
             continue
@@ -65,12 +66,13 @@ def react(
             continue
         # A node that said so, or whose connection broke, is as good as dead: then neither budget nor room matters.
         proven = not node.connected or node.gone is not None
-        if (proven or (left > 0 and not assignment.throttle.on)) and _can_wake(
+        if (proven or (left > 0 and not assignment.throttle.on)) and _may_stand_in(
             assignment, layout[assignment.slice.operator], for_all
         ):
             left -= not proven
-            reason = f"{assignment.slice}: {standby.node} wakes, because {_sign(assignment, node)}"
-            yield Assign(_woken(assignment, secondary.first_bags, None if proven else age_s), reason)
+            reason = f"{assignment.slice}: {standby.node} stands in, because {_sign(assignment, node)}"
+            changed = _standing_in(assignment, secondary.first_bags, None if proven else age_s)
+            yield Suggestion(Origin.REACTION, changed, reason)
 
 
 def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]:
@@ -80,7 +82,7 @@ def importance(assignment: Assignment, layout: Layout) -> tuple[float, int, str]
 
 
 def patience(alarms: Alarms, age_s: float) -> int:
-    """How many times longer than usual a node must be silent, after secondaries were woken for nothing."""
+    """How many times longer than usual a node must be silent, after false alarms."""
     return 1 << min(MOST_DOUBLINGS, _unforgiven(alarms, age_s))
 
 
@@ -100,19 +102,19 @@ def _recent(alarms: Alarms, age_s: float) -> tuple[float, ...]:
 
 
 def _useful(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
-    """Whether a secondary that was woken has made something that nobody else had made."""
+    """Whether a secondary that stands in has made something that nobody else had made."""
     secondary = healthy_secondary(assignment, nodes)
     return secondary is not None and secondary.first_bags > assignment.alarms.first_bags
 
 
-def _woken(assignment: Assignment, first_bags: int, charged_at: float | None) -> Assignment:
+def _standing_in(assignment: Assignment, first_bags: int, charged_at: float | None) -> Assignment:
     alarms = replace(assignment.alarms, first_bags=first_bags)
     if charged_at is not None:
         alarms = replace(alarms, unproven=(*_recent(alarms, charged_at), charged_at))
     return replace(assignment, standing_in=True, alarms=alarms)
 
 
-def _slept(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
+def _rolled_back(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
     """The secondary sleeps again; it was a false alarm if nothing came of it."""
     alarms = assignment.alarms
     if _useful(assignment, nodes):
@@ -128,7 +130,7 @@ def covered(node: NodeView, assignments: Iterable[Assignment], nodes: Mapping[st
     return bool(hosted) and all(one.standing_in and healthy_secondary(one, nodes) is not None for one in hosted)
 
 
-def _can_wake(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
+def _may_stand_in(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
     """Two copies will work for a while, so both must come to the same result, and one that works already need not wake.
 
     Not where a bag must be made again: the state of the secondary may be past it already.
@@ -142,7 +144,7 @@ def _can_wake(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) 
 
 
 def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeView], detector: Detector) -> bool:
-    """The node answers, and the primary is where its secondary is: it has read back what it missed."""
+    """The node is trusted again, and the primary has read back what it missed: it is where its secondary is."""
     primary = node.hosting(assignment.slice, assignment.generation)
     secondary = healthy_secondary(assignment, nodes)
     trusted = detector.trusts(node, nodes.values())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from understudy.control.cluster.instructions import Assign
 from understudy.control.cluster.placement import candidates, weight
-from understudy.model.capabilities import ALL, OFF, ROWS, rank, reached
+from understudy.control.cluster.suggestions import Origin, Suggestion
+from understudy.model.capabilities import OFF, ROWS, rank, reached
 from understudy.model.layout import Kind, Layout, Vertex
-from understudy.model.messages import Deploy, ReplicaStatus, State
+from understudy.model.messages import ReplicaStatus, State
 from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView, Secondary
 
@@ -29,8 +29,8 @@ WEIGHTS = {
 def strongest(vertex: Vertex, passive: bool) -> Scheme:
     """The scheme an operator can have at most; `passive`: its replicas have disagreed.
 
-    Two copies may work only where both come to the same result. A state is loaded ahead by running the last batch
-    again, so only where that comes to the same state.
+    Two replicas may work only where both come to the same result. Loading a state ahead runs the last batch again, so
+    that too needs an operator that comes to the same state.
     """
     if vertex.deterministic and not passive:
         return Scheme.ACTIVE_REPLICATION
@@ -45,7 +45,7 @@ def allowed(scheme: Scheme, vertex: Vertex, passive: bool) -> Scheme:
 
 
 def initial_scheme(vertex: Vertex, for_all: Scheme | None) -> Scheme:
-    """With an objective a slice starts on the safe side; the controller knows better as soon as it knows anything."""
+    """A slice with an objective starts with the strongest scheme; the controller lowers it when it has measured it."""
     own = Scheme.ACTIVE_REPLICATION if vertex.recovery.objective_s is not None else vertex.recovery.scheme
     return allowed(Scheme(for_all or own), vertex, passive=False)
 
@@ -54,46 +54,6 @@ def effective(assignment: Assignment) -> Scheme:
     """The scheme a slice gets now: a throttled secondary stays deployed and does nothing more."""
     scheme = assignment.scheme
     return Scheme.DEPLOYED if assignment.throttle.on and rank(scheme) > rank(Scheme.DEPLOYED) else scheme
-
-
-def deployments(assignment: Assignment, layout: Layout) -> Iterator[tuple[str, Deploy]]:
-    """What the primary and the secondary of a slice shall be, and where."""
-    vertex, name = layout[assignment.slice.operator], str(assignment.slice)
-    yield (
-        assignment.node,
-        Deploy(
-            slice=name,
-            generation=assignment.generation,
-            rewind=assignment.rewind,
-            rewind_to=assignment.rewind_to,
-            ship_every=_interval(vertex, assignment),
-        ),
-    )
-    if assignment.secondary is not None:
-        placed, standing_in = assignment.secondary, assignment.standing_in
-        capabilities = ALL if standing_in else ROWS[effective(assignment)]
-        every = 1 if standing_in else 0
-        yield (
-            placed.node,
-            Deploy(
-                slice=name, generation=placed.generation, primary=False, capabilities=capabilities, ship_every=every
-            ),
-        )
-
-
-def _interval(vertex: Vertex, assignment: Assignment) -> int:
-    """Epochs between two shipped checkpoints; 0 where nothing is kept."""
-    if assignment.scheme is Scheme.NONE or vertex.recovery.guarantee == Guarantee.AMNESIA:
-        return 0
-    if assignment.throttle.on:
-        return vertex.recovery.interval(effective(assignment))
-    return assignment.ship_every or vertex.recovery.interval(assignment.scheme)
-
-
-def agrees(replica: ReplicaStatus, deploy: Deploy) -> bool:
-    """Whether the replica was told all this; what it has reached by now is another question."""
-    told = (replica.primary, replica.asked, replica.ship_every)
-    return told == (deploy.primary, deploy.capabilities, deploy.ship_every)
 
 
 def healthy_secondary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
@@ -106,13 +66,13 @@ def healthy_secondary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> 
     return found if found is not None and found.state is not State.FAILED else None
 
 
-def promote(assignment: Assignment, reason: str) -> Assign:
+def promote(assignment: Assignment, reason: str, origin: Origin = Origin.RECOVERY) -> Suggestion:
     """The secondary becomes the primary as it is, under the generation it has."""
     placed = assignment.secondary
     if placed is None:
         raise ValueError(f"{assignment.slice} has no secondary")
     promoted = replace(assignment.alone(), node=placed.node, generation=placed.generation, alarms=Alarms())
-    return Assign(promoted, f"{assignment.slice} is taken over by {placed.node}, which stood by: {reason}")
+    return Suggestion(origin, promoted, f"{assignment.slice} is taken over by {placed.node}, which stood by: {reason}")
 
 
 def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
@@ -132,8 +92,10 @@ def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
     return min(found, key=rank)
 
 
-def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout) -> Iterator[Assign]:
-    """Seats secondaries that are missing, gives up those that failed or are not wanted, forgives those that made it."""
+def look_after(
+    assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout
+) -> Iterator[Suggestion]:
+    """Places secondaries that are missing, removes those that failed or are not wanted, forgives those that made it."""
     known = list(assignments)
     burden = burdens(known)
     for assignment in known:
@@ -145,11 +107,11 @@ def look_after(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView],
             seated = _place_secondary(changed, nodes, known, layout, burden)
             changed = seated or changed
         if changed != assignment:
-            yield Assign(changed, _why(assignment, changed))
+            yield Suggestion(Origin.SECONDARY, changed, _why(assignment, changed))
 
 
 def _may_start(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
-    """A secondary that starts costs its machine a second or two of work; the primary comes first."""
+    """Starting a secondary takes its host a second or two of CPU; the primary must be back first."""
     primary = _primary(assignment, nodes)
     return primary is not None and primary.is_back and primary.epoch >= assignment.rests_until
 
@@ -230,22 +192,19 @@ def _why(before: Assignment, after: Assignment) -> str:
     return f"{name}: its secondary is all right"
 
 
-def distrust(assignment: Assignment, vertex: Vertex, replicas: Iterable[ReplicaStatus]) -> Assign | None:
-    """Two replicas disagreed: from now on only one of them works, whatever was asked for."""
-    if assignment.passive or vertex.recovery.guarantee == Guarantee.ROLLBACK or not vertex.deterministic:
-        return None
-    if not any(r.slice == str(assignment.slice) and r.diverged is not None for r in replicas):
-        return None
-    scheme = allowed(assignment.scheme, vertex, passive=True)
-    return Assign(
-        replace(assignment, passive=True, scheme=scheme),
-        f"{assignment.slice} is not deterministic, so only one of its replicas may work",
-    )
-
-
-def hosts_of(assignment: Assignment) -> dict[str, int]:
-    """The nodes that may host a replica of the slice, and under which generation."""
-    found = {assignment.node: assignment.generation}
-    if assignment.secondary is not None:
-        found[assignment.secondary.node] = assignment.secondary.generation
-    return found
+def distrust(
+    assignments: Iterable[Assignment], layout: Layout, replicas: Sequence[ReplicaStatus]
+) -> Iterator[Suggestion]:
+    """Two replicas of a slice disagreed: from now on only one of them works, whatever was asked for."""
+    diverged = {replica.slice for replica in replicas if replica.diverged is not None}
+    for assignment in assignments:
+        vertex = layout[assignment.slice.operator]
+        expected = vertex.recovery.guarantee == Guarantee.ROLLBACK or not vertex.deterministic
+        if assignment.passive or expected or assignment.slice not in diverged:
+            continue
+        scheme = allowed(assignment.scheme, vertex, passive=True)
+        yield Suggestion(
+            Origin.DISTRUST,
+            replace(assignment, passive=True, scheme=scheme),
+            f"{assignment.slice} is not deterministic, so only one of its replicas may work",
+        )

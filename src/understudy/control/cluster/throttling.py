@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from understudy.control.cluster.instructions import Assign
 from understudy.control.cluster.reactions import importance
+from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import rank
 from understudy.model.layout import Layout
 from understudy.model.recovery import Scheme
@@ -32,7 +32,7 @@ MOST_DOUBLINGS = 4
 
 def throttle(
     assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout, age_s: float
-) -> Iterator[Assign]:
+) -> Iterator[Suggestion]:
     """At most one change at a time."""
     known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
     since = age_s - max((one.throttle.at for one in known if one.throttle.times), default=-CALM_S - SOON_S)
@@ -56,18 +56,20 @@ def _is_crowded(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
     return saves and node is not None and node.full_s >= FULL_S
 
 
-def _throttled(assignment: Assignment, age_s: float) -> Assign:
+def _throttled(assignment: Assignment, age_s: float) -> Suggestion:
     before = assignment.throttle
     times = before.times + 1 if before.times and age_s - before.at < SOON_S else 1
     node = assignment.secondary.node if assignment.secondary else "its node"
     reason = f"{assignment.slice} is protected less: {node} is full, so its secondary there is throttled"
-    return Assign(replace(assignment, throttle=Throttle(on=True, at=age_s, times=times)), reason)
+    changed = replace(assignment, throttle=Throttle(on=True, at=age_s, times=times))
+    return Suggestion(Origin.THROTTLE, changed, reason)
 
 
 def _wait_s(state: Throttle) -> float:
     return float(CALM_S * 2 ** min(MOST_DOUBLINGS, state.times - 1))
 
 
-def _relieved(assignment: Assignment, age_s: float) -> Assign:
+def _relieved(assignment: Assignment, age_s: float) -> Suggestion:
     reason = f"{assignment.slice}: nobody is behind any more, its secondary goes on"
-    return Assign(replace(assignment, throttle=replace(assignment.throttle, on=False, at=age_s)), reason)
+    changed = replace(assignment, throttle=replace(assignment.throttle, on=False, at=age_s))
+    return Suggestion(Origin.THROTTLE, changed, reason)

@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 EVEN_S = 1e-9
 SAME = 0.1
-"""Of a tie: so close are two prices that are the same, not about the same."""
+"""Share of `tie` below which the costs of two candidates count as equal."""
 
 
 class Board:

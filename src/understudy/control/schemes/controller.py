@@ -1,4 +1,4 @@
-"""For every slice the cheapest scheme that keeps its objective (seeds 000 and 004, chapter 7).
+"""For every slice the cheapest scheme that keeps its objective (Martin 2015, chapter 7).
 
 `decide_schemes` is one step: histories, usages and what was decided before go in, decisions and what to remember come
 out. All slices are weighed at once, in arrays, so that ten thousand of them fit into one tick of the manager.

@@ -1,6 +1,6 @@
-"""How long a slice would be away, for each of the six schemes, from what was measured of it (seed 000, tables 1 and 2).
+"""How long a slice would be away, for each of the six schemes, from what was measured of it.
 
-The tables came out of a PDF in pieces; this is how we read them, and what our schemes really do after a failure:
+The steps follow Martin et al. 2015, tables 1 and 2, as far as our schemes take them after a failure:
 
 | scheme | detect | deploy | read_checkpoint | wire | replay and first bag |
 | --- | --- | --- | --- | --- | --- |
@@ -11,9 +11,9 @@ The tables came out of a PDF in pieces; this is how we read them, and what our s
 | deployed | yes | start the query | read what was shipped, load it | fetch input | yes |
 | passive replication | yes | new to the node, perhaps a new node | read, load | fetch input | yes |
 
-The seed replays the events since the last checkpoint at the present rate. Our unit is the epoch, and the primary has
-just shown how long each takes: the epochs a failure can cost at worst (one interval, and one in flight) times the
-slowest recent batch. All slices are estimated at once, in arrays.
+Martin et al. 2015 replay the events since the last checkpoint at the present rate. Our unit is the epoch, and the
+primary has just shown how long each takes: the epochs a failure can cost at worst (one interval, and one in flight)
+times the slowest recent batch. All slices are estimated at once, in arrays.
 """
 
 from __future__ import annotations

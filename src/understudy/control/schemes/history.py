@@ -48,7 +48,7 @@ class Error:
 
 @dataclass(frozen=True)
 class History:
-    """Of one slice. Times in seconds; `quantile` 1 takes the worst ever seen in the window, as the seed does.
+    """Of one slice. Times in seconds; `quantile` 1 takes the worst ever seen in the window, as Martin 2015 does.
 
     `start`: a warm session that knows the operator starts its query. `fresh`: the same on a node that never saw the
     operator (plan, code generation). `node`: a new node comes up. `read`: a shipped checkpoint is brought from the
@@ -160,7 +160,7 @@ class Observation:
 
 
 def observe(history: History, seen: Observation) -> History:
-    """Called with every heartbeat of the primary; without a new epoch, start or transfer it answers the same value."""
+    """Called with every heartbeat of the primary; without a new epoch, start or transfer it returns the same value."""
     status = seen.status
     if status.epoch > history.epoch:
         history = finished(history, status.epoch, status.batch_s, status.state_bytes, seen.checkpoint_bytes)
@@ -196,7 +196,7 @@ def finished(
 def transferred(history: History, shipped_to: int | None, shipped: Transfer | None, loaded: Transfer | None) -> History:
     """A checkpoint was shipped up to an epoch, state was brought into memory; each may be None.
 
-    As in the seed, writing a checkpoint stands for reading it: it happens all the time, and is the slower of the two.
+    As in Martin 2015, writing a checkpoint stands for reading it: it is observed all the time, and is the slower.
     """
     if (shipped_to is None or shipped_to <= history.shipped_to) and shipped is None and loaded is None:
         return history

@@ -1,4 +1,4 @@
-"""What the controller is given, what it keeps, and what it answers."""
+"""What the controller is given, what it keeps, and what it returns."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Spare capacity (seed 004, chapter 6): a secondary works with what its node's primaries leave over."""
+"""Spare capacity (Martin 2015, chapter 6): a secondary works with what its node's primaries leave over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 TOO_FAR = 3
-"""Epochs a primary may be behind its input before secondaries beside it sleep."""
+"""Epochs a primary may be behind its input before secondaries beside it are throttled."""
 CLOSE = 1
 """Epochs it may be behind when they go on: less than above, so that they do not blink."""
 
@@ -19,6 +19,6 @@ def late(primary: int, own: int, *, begun: bool) -> bool:
 
 
 def throttle(throttled: bool, behind: Iterable[int]) -> bool:
-    """Whether the secondaries of a node shall sleep, from how far its primaries are behind."""
+    """Whether the secondaries of a node are throttled, from how far its primaries are behind."""
     most = max(behind, default=0)
     return most >= TOO_FAR or (throttled and most > CLOSE)

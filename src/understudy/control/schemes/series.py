@@ -49,7 +49,7 @@ class Transfer:
 class Transfers:
     """How long bytes take to travel: a fixed part, seen in small transfers, and a rate, seen in large ones.
 
-    The seed divides a size by the lowest throughput. A shipment of a few kilobytes is all fixed cost, and its
+    Martin 2015 divides a size by the lowest throughput. A shipment of a few kilobytes is all fixed cost, and its
     "throughput" would make a gigabyte look like an hour, so small transfers count as seconds and not as a rate.
     """
 

@@ -11,12 +11,12 @@ const LANES = ["run", "roll-back", "recovered", "transition", "switch", "reactio
 const LANE_OF = {
   fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection",
   assigned: "reaction", promoted: "reaction", secondary: "reaction", drain: "reaction", drained: "reaction",
-  woken: "reaction", throttled: "reaction", stood_in: "recovered",
-  switched: "switch", transition: "transition", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
+  standing_in: "reaction", throttled: "reaction", stood_in: "recovered",
+  switched: "switch", decision: "switch", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
 };
 const TONES = { fault: "down", detection: "catching_up", reaction: "accent", recovered: "healthy", switch: "tentative", transition: "tentative", "roll-back": "degraded", run: "quiet" };
-const BAD = new Set(["fault", "node_lost", "diverged", "failed", "unprotected"]);
-const GOOD = new Set(["recovered", "promoted", "stood_in", "rolled_back", "finished", "transition"]);
+const BAD = new Set(["fault", "node_lost", "diverged", "failed", "unprotected", "ship_failed"]);
+const GOOD = new Set(["recovered", "promoted", "stood_in", "rolled_back", "finished", "shipped_again"]);
 const LISTED = 100;
 
 export function template(model) {

@@ -1,23 +1,20 @@
-"""What the manager remembers of every slice: predictions are made from it, and the controller decides by it."""
+"""What was measured of every slice, and predictions made from it: how long each scheme would take to bring it back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
-from understudy.control.cluster.secondaries import strongest
-from understudy.control.schemes.controller import decide_schemes, remember_recovery
+from understudy.control.cluster.controlling import Surroundings
+from understudy.control.cluster.snapshot import Ended, Measured
 from understudy.control.schemes.costs import Usage, between, secondary_share
-from understudy.control.schemes.decisions import Decision
 from understudy.control.schemes.estimates import Estimate, estimate
 from understudy.control.schemes.history import History, Observation, observe, recovered, started
-from understudy.control.schemes.objectives import Memory, Settings, Watched
 from understudy.control.schemes.series import Transfer
 from understudy.model.capabilities import ROWS
-from understudy.model.costs import Costs
-from understudy.model.layout import Vertex
+from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import ReplicaStatus, Steps
+from understudy.model.names import SliceId
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment
 
@@ -25,15 +22,6 @@ RATE_S = 2.0
 WARM_S = 4.0
 RATES_KEPT = 8
 """Replicas of a slice whose rates are followed."""
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What a slice's recovery depends on besides itself."""
-
-    detect_s: float
-    neighbours: int
-    free_node: bool
 
 
 @dataclass(frozen=True)
@@ -47,29 +35,25 @@ class Outlook:
     objective_s: float | None
 
 
-class Steering:
-    def __init__(self, costs: Costs, epoch_s: float, saved: Mapping[str, Any] | None = None) -> None:
-        self._settings = Settings(costs=costs)
+class Predictions:
+    """Fed by every heartbeat. Decisions read `measured` and `take_ended`, people read `shown`."""
+
+    def __init__(self, epoch_s: float) -> None:
         self._epoch_s = epoch_s
-        self._memory = Memory.from_data(saved or {})
-        self._histories: dict[str, History] = {}
-        self._usages: dict[str, Usage] = {}
-        self._rates: dict[tuple[str, int], tuple[float, ReplicaStatus]] = {}
-        self._outlooks: dict[str, Outlook] = {}
-        self._shown: dict[str, tuple[History, dict[str, float | None]]] = {}
-        self._decided: float | None = None
-        self.decisions: dict[str, Decision] = {}
+        self._histories: dict[SliceId, History] = {}
+        self._usages: dict[SliceId, Usage] = {}
+        self._rates: dict[tuple[SliceId, int], tuple[float, ReplicaStatus]] = {}
+        self._outlooks: dict[SliceId, Outlook] = {}
+        self._shown: dict[SliceId, tuple[History, dict[str, float | None]]] = {}
+        self._ended: list[Ended] = []
 
-    def dump(self) -> dict[str, Any]:
-        return self._memory.to_data()
-
-    # -- hearing
+    # -- measuring
 
     def hear(self, replica: ReplicaStatus, assignment: Assignment, protection: Scheme | None, now: float) -> None:
         """With every heartbeat, of the primary and of the secondary."""
-        history = self._histories.get(replica.slice, History(replica.slice))
+        history = self._histories.get(replica.slice, History(str(replica.slice)))
         if replica.primary and replica.up_s < WARM_S:
-            # It compiles its code, beside a machine that brings up another secondary: that is not its pace.
+            # It compiles its code, often while another secondary starts on its host: that is not its pace.
             self._histories[replica.slice] = history
         elif replica.primary:
             self._histories[replica.slice] = observe(history, _observation(history, replica))
@@ -89,18 +73,33 @@ class Steering:
         if passed < RATE_S:
             return
         self._rates[key] = (now, replica)
-        usage = self._usages.get(replica.slice, Usage(epoch_s=self._epoch_s))
+        usage = self._usage(replica.slice)
         if replica.primary:
             usage = between(usage, before, replica, passed)
         elif protection is not None and before.capabilities == replica.capabilities:
             usage = secondary_share(usage, protection, max(0.0, replica.cpu_s - before.cpu_s) / passed)
         self._usages[replica.slice] = usage
 
+    def _usage(self, slice_id: SliceId) -> Usage:
+        return self._usages.get(slice_id, Usage(epoch_s=self._epoch_s))
+
     def _forget_older(self, replica: ReplicaStatus) -> None:
         """A new replica: of its slice, the last few before it may still be at work."""
         known = sorted(generation for name, generation in self._rates if name == replica.slice)
         for generation in known[:-RATES_KEPT]:
             del self._rates[replica.slice, generation]
+
+    def measured(
+        self, assignments: Iterable[Assignment], layout: Layout, around: Surroundings
+    ) -> Mapping[SliceId, Measured]:
+        """What is known of the slices with an objective, as they are placed now."""
+        found: dict[SliceId, Measured] = {}
+        for assignment in assignments:
+            vertex, history = layout[assignment.slice.operator], self._histories.get(assignment.slice)
+            if history is not None and vertex.recovery.objective_s is not None:
+                history = self._histories[assignment.slice] = around.around(history, assignment, vertex)
+                found[assignment.slice] = Measured(history, self._usage(assignment.slice))
+        return found
 
     # -- predicting
 
@@ -111,78 +110,50 @@ class Steering:
 
         `detect_s`: how long that went unnoticed, if not as long as usual.
         """
-        name = str(assignment.slice)
-        history = self._histories.get(name)
+        history = self._histories.get(assignment.slice)
         if history is not None and protection is not Scheme.NONE:
             found = estimate(history, vertex.recovery.guarantee, assignment.ship_every or vertex.recovery.ship_every)
             noticed = history.detect_s if detect_s is None else detect_s
-            self._outlooks[name] = Outlook(protection, found, at, noticed, vertex.recovery.objective_s)
+            outlook = Outlook(protection, found, at, noticed, vertex.recovery.objective_s)
+            self._outlooks[assignment.slice] = outlook
 
-    def not_failed(self, slice_name: str) -> None:
+    def not_failed(self, slice_id: SliceId) -> None:
         """It was a false alarm, or the primary has come back."""
-        self._outlooks.pop(slice_name, None)
+        self._outlooks.pop(slice_id, None)
 
-    def back(self, slice_name: str, steps: Steps) -> dict[str, float] | None:
-        """The slice is back: answers the steps that were predicted, None if too little was known."""
-        outlook = self._outlooks.pop(slice_name, None)
+    def back(self, slice_id: SliceId, steps: Steps) -> dict[str, float] | None:
+        """The slice is back. Returns the steps that were predicted, None if too little was known."""
+        outlook = self._outlooks.pop(slice_id, None)
         if outlook is None:
             return None
-        history = self._histories[slice_name]
         away = 0.0 if steps.seamless else steps.done_at - steps.idle - outlook.lost_at + outlook.detect_s
         error = outlook.estimate.error(outlook.scheme, max(0.0, away), outlook.objective_s)
         if error is not None:
-            self._histories[slice_name] = recovered(history, error)
-            self._memory = remember_recovery(self._memory, slice_name, error, self._settings, steps.done_at)
+            self._histories[slice_id] = recovered(self._histories[slice_id], error)
+            self._ended.append(Ended(slice_id, error, steps.done_at))
         predicted = outlook.estimate.steps[outlook.scheme]
         return None if predicted is None else {name: round(value, 3) for name, value in predicted.items()}
 
-    def outlook(self, slice_name: str, vertex: Vertex) -> dict[str, float | None]:
-        """How long each scheme would take to bring a slice back."""
-        history = self._histories.get(slice_name)
+    def take_ended(self) -> tuple[Ended, ...]:
+        """The recoveries that were over since this was last called."""
+        ended, self._ended = tuple(self._ended), []
+        return ended
+
+    def shown(self, slice_id: SliceId, vertex: Vertex) -> dict[str, float | None]:
+        """How long each scheme would take to bring a slice back, for people."""
+        history = self._histories.get(slice_id)
         if history is None:
             return {}
-        known = self._shown.get(slice_name)
+        known = self._shown.get(slice_id)
         if known is None or known[0] is not history:
             found = estimate(history, vertex.recovery.guarantee, vertex.recovery.ship_every)
             predicted = {scheme: found.predicted_s(scheme) for scheme in found.steps}
             shown: dict[str, float | None] = {
                 scheme: None if value is None else round(value, 3) for scheme, value in predicted.items()
             }
-            # Asked for many times a second, and new only with every epoch.
-            known = self._shown[slice_name] = (history, shown)
+            # Read many times a second, and new only with every epoch.
+            known = self._shown[slice_id] = (history, shown)
         return known[1]
-
-    # -- deciding
-
-    def decide(self, watched: Iterable[tuple[Assignment, Vertex, Surroundings]], now: float) -> tuple[Decision, ...]:
-        """The changes the controller asks for, at most every half second."""
-        if self._decided is not None and now - self._decided < self._settings.every_s:
-            return ()
-        self._decided = now
-        slices = [self._watched(*one) for one in watched]
-        outcome = decide_schemes([one for one in slices if one is not None], self._memory, self._settings, now)
-        self._memory = outcome.memory
-        self.decisions = {decision.slice: decision for decision in outcome.decisions}
-        return outcome.changes
-
-    def _watched(self, assignment: Assignment, vertex: Vertex, around: Surroundings) -> Watched | None:
-        name, objective = str(assignment.slice), vertex.recovery.objective_s
-        history = self._histories.get(name)
-        if history is None or objective is None:
-            return None
-        history = replace(
-            history,
-            detect_s=around.detect_s,
-            neighbours=around.neighbours,
-            free_node=around.free_node,
-            ship_every=assignment.ship_every or vertex.recovery.interval(assignment.scheme),
-            refresh_every=vertex.recovery.refresh_every,
-        )
-        self._histories[name] = history
-        usage = self._usages.get(name, Usage(epoch_s=self._epoch_s))
-        guarantee, recovery = vertex.recovery.guarantee, vertex.recovery
-        most = strongest(vertex, assignment.passive)
-        return Watched(history, usage, objective, guarantee, most, recovery.ship_every)
 
 
 def _observation(history: History, replica: ReplicaStatus) -> Observation:
