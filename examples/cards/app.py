@@ -24,8 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 import understudy as us
 
 EPOCH_S = 1.0
-# Fraud is stopped while it happens or not at all, and a bank pays by the machine: so copies may work all the time.
-app = us.Topology("cards", epoch=EPOCH_S, costs=us.Costs.PAY_PER_MACHINE)
+app = us.Topology("cards", epoch=EPOCH_S)
 
 SPEED = us.setting("speed", 60.0)
 CARDS = us.setting("cards", 5000)
@@ -61,7 +60,8 @@ class Judge(StatefulProcessor):
         pass
 
 
-# Both copies judge every payment; the second holds its alerts back and publishes them the moment the first is gone.
+# Fraud is stopped while it happens or not at all: two copies judge every payment, and the second one publishes its
+# alerts the moment the first is gone.
 @app.operator(paid, key="card", slices=2, recovery=us.Recovery(scheme="active_standby"))
 def alerts(payments: DataFrame) -> DataFrame:
     """A row for every rule that a payment breaks."""
