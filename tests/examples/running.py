@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def app_file(name: str) -> Path:
     return ROOT / "examples" / name / "app.py"
 
 
+@cache
 def module(name: str, of: str) -> Any:
     """A module beside an example's app.py, as the application itself imports it."""
     load(app_file(name))

@@ -56,7 +56,7 @@ def test_a_case_keeps_its_best_window() -> None:
 
 
 def test_generated_machines_are_found_and_people_are_not() -> None:
-    epochs = read("calls", 15, {"rate": "200", "people": "1500", "seed": "8"})
+    epochs = read("calls", 15, {"rate": "120", "people": "800", "seed": "8"})
     cases = {row["number"] for rows in oracle.expected(epochs)["cases"] for row in rows}
     first = module("calls", "calls_records").FIRST_MACHINE
     assert {number for number in cases if number >= first} == {first + n for n in range(6)}

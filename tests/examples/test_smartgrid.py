@@ -120,7 +120,7 @@ def test_generated_work_is_the_integral_of_the_load() -> None:
 
 
 def test_generated_readings_have_gaps_that_can_be_completed() -> None:
-    epochs = read("smartgrid", 24, {"rate": "160", "seed": "2"})
+    epochs = read("smartgrid", 12, {"rate": "160", "seed": "2"})
     loads = [row for rows in oracle.expected(epochs)["loads"] for row in rows]
     completed = [row for row in loads if row["completed"]]
     assert 0.02 < len(completed) / len(loads) < 0.2

@@ -28,7 +28,7 @@ def rounded(value: int) -> int:
     """The middle of the range that holds a value; ranges end at 1, and at 101/99 of the end before or one more."""
     below, end = -1, 1
     while end < value:
-        below, end = end, max(end + 1, math.floor(end * Fraction(101, 99)))
+        below, end = end, max(end + 1, end * 101 // 99)
     return (below + 1 + end) // 2
 
 
