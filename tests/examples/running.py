@@ -13,10 +13,11 @@ import pyarrow as pa
 import pytest
 
 from tests.faults.scripts import Driver, Script, busiest, gone, healthy, progressed
-from tests.oracles.rows import Epochs
+from tests.oracles.rows import Epochs, generated
 from understudy.control.report import Report
 from understudy.model.hashing import partition
 from understudy.runtime.application import load
+from understudy.sources import Generator
 from understudy.testing.cluster import run
 
 ROOT = Path(__file__).parents[2]
@@ -39,10 +40,10 @@ def real(name: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not (DATA / name).exists(), reason=f"{name} is not in {DATA}; set UNDERSTUDY_DATA")
 
 
-def tables(name: str, epochs: int, settings: Mapping[str, str], source: int = 0) -> list[pa.Table]:
-    """What a source of an example gives in each epoch."""
+def tables(name: str, epochs: int, settings: Mapping[str, str]) -> list[pa.Table]:
+    """What the source of an example gives in each epoch, as a run reads it."""
     app = load(app_file(name), settings)
-    reader = app.sources[source].source.open(0, 1, app.epoch_s)
+    reader = app.sources[0].source.open(0, 1, app.epoch_s)
     found, start = [], None
     for epoch in range(epochs):
         end = reader.cut(epoch, start)
@@ -51,8 +52,18 @@ def tables(name: str, epochs: int, settings: Mapping[str, str], source: int = 0)
     return found
 
 
-def read(name: str, epochs: int, settings: Mapping[str, str], source: int = 0) -> Epochs:
-    return [table.to_pylist() for table in tables(name, epochs, settings, source)]
+def read(name: str, epochs: int, settings: Mapping[str, str]) -> Epochs:
+    """The rows of a file that an example reads."""
+    return [table.to_pylist() for table in tables(name, epochs, settings)]
+
+
+def made(name: str, epochs: int, settings: Mapping[str, str]) -> Epochs:
+    """The rows that an example generates, made again without the project's source."""
+    app = load(app_file(name), settings)
+    source = app.sources[0].source
+    assert isinstance(source, Generator)
+    assert isinstance(source.rate, float)
+    return generated(source.make, source.rate, source.seed, epochs, app.epoch_s)
 
 
 def lose_a_node(driver: Driver) -> Script:

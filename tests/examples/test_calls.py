@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.running import module, read, run_with_a_kill
+from tests.examples.running import made, module, read, run_with_a_kill
 from tests.oracles import calls as oracle
 from tests.oracles.lines import differences
 from tests.oracles.rows import Row
@@ -56,7 +56,7 @@ def test_a_case_keeps_its_best_window() -> None:
 
 
 def test_generated_machines_are_found_and_people_are_not() -> None:
-    epochs = read("calls", 15, {"rate": "120", "people": "800", "seed": "8"})
+    epochs = made("calls", 15, {"rate": "120", "people": "800", "seed": "8"})
     cases = {row["number"] for rows in oracle.expected(epochs)["cases"] for row in rows}
     first = module("calls", "calls_records").FIRST_MACHINE
     assert {number for number in cases if number >= first} == {first + n for n in range(6)}
@@ -76,6 +76,6 @@ def test_a_killed_node_changes_nothing(tmp_path: Path) -> None:
     settings = {"rate": "120", "people": "600", "speed": "150", "seed": "2"}
     report = run_with_a_kill("calls", tmp_path, settings)
     assert report.epochs * 2.5 > 20, "windows end"
-    expected = oracle.expected(read("calls", report.epochs, settings))
+    expected = oracle.expected(made("calls", report.epochs, settings))
     assert min(sum(map(len, epochs)) for epochs in expected.values()) > 10
     assert differences(tmp_path, expected) == []

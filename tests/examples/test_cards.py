@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples.running import module, read, run_with_a_kill
+from tests.examples.running import made, module, run_with_a_kill
 from tests.oracles import cards as oracle
 from tests.oracles.lines import differences
 from tests.oracles.rows import Row
@@ -89,7 +89,7 @@ def test_the_rules_remember_enough(made: list[tuple[int, int, tuple[float, float
 
 
 def test_generated_payments_have_thieves_and_a_leaky_shop() -> None:
-    epochs = read("cards", 60, {"rate": "100", "cards": "500"})
+    epochs = made("cards", 60, {"rate": "100", "cards": "500"})
     out = oracle.expected(epochs)
     rules = Counter(row["rule"] for rows in out["alerts"] for row in rows)
     assert set(rules) == {"velocity", "distance", "spike"}
@@ -104,6 +104,6 @@ def test_generated_payments_have_thieves_and_a_leaky_shop() -> None:
 def test_a_killed_node_changes_nothing(tmp_path: Path) -> None:
     settings = {"rate": "80", "cards": "200", "seed": "4"}
     report = run_with_a_kill("cards", tmp_path, settings)
-    expected = oracle.expected(read("cards", report.epochs, settings))
+    expected = oracle.expected(made("cards", report.epochs, settings))
     assert min(sum(map(len, epochs)) for epochs in expected.values()) > 20
     assert differences(tmp_path, expected) == []

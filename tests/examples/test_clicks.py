@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.examples.running import read, run_with_a_kill, slices_of
+from tests.examples.running import made, read, run_with_a_kill, slices_of
 from tests.oracles import clicks as oracle
 from tests.oracles.lines import differences
 from tests.oracles.rows import Row
@@ -66,7 +66,7 @@ def test_slices_end_visits_by_their_own_clocks() -> None:
 
 
 def test_generated_views_make_visits_that_few_finish() -> None:
-    epochs = read("clicks", 40, {"rate": "200"})
+    epochs = made("clicks", 40, {"rate": "200"})
     ended = [row for rows in oracle.expected(epochs, lambda _: 0, 1)["sessions"] for row in rows]
     assert 1.5 < np.mean([row["views"] for row in ended]) < 6
     came = Counter(row["reached"] for row in ended)
@@ -87,7 +87,7 @@ def test_a_file_of_views_is_read(tmp_path: Path) -> None:
 def test_a_killed_node_changes_nothing(tmp_path: Path) -> None:
     settings = {"rate": "120", "seed": "3"}
     report = run_with_a_kill("clicks", tmp_path, settings)
-    epochs = read("clicks", report.epochs, settings)
+    epochs = made("clicks", report.epochs, settings)
     users = pa.array(sorted({row["user"] for rows in epochs for row in rows}), pa.int64())
     slice_of = slices_of("user", users, 2)
     expected = oracle.expected(epochs, lambda user: slice_of[user], 2)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples.running import DATA, module, read, real, run_with_a_kill
+from tests.examples.running import DATA, made, module, read, real, run_with_a_kill
 from tests.oracles import sla as oracle
 from tests.oracles.lines import differences
 from tests.oracles.rows import Row
@@ -108,7 +108,7 @@ def test_percentiles_of_real_latencies() -> None:
 
 
 def test_generated_incidents_move_the_tail_more_than_the_median() -> None:
-    epochs = read("sla", 20, {"rate": "300", "seed": "3"})
+    epochs = made("sla", 20, {"rate": "300", "seed": "3"})
     search = [row for rows in oracle.percentiles(epochs) for row in rows if row["service"] == "search"]
     calm, ill = search[12], search[-1]
     assert ill["p99"] > 2 * calm["p99"]
@@ -128,6 +128,6 @@ def test_a_series_of_latencies_is_read(tmp_path: Path) -> None:
 def test_a_killed_node_changes_nothing(tmp_path: Path) -> None:
     settings = {"rate": "150", "seed": "6"}
     report = run_with_a_kill("sla", tmp_path, settings)
-    expected = oracle.expected(read("sla", report.epochs, settings))
+    expected = oracle.expected(made("sla", report.epochs, settings))
     assert min(sum(map(len, epochs)) for epochs in expected.values()) > 20
     assert differences(tmp_path, expected) == []

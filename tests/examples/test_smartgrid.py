@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples.running import module, read, run_with_a_kill
+from tests.examples.running import made, module, read, run_with_a_kill
 from tests.oracles import smartgrid as oracle
 from tests.oracles.lines import differences
 from tests.oracles.rows import Row
@@ -120,7 +120,7 @@ def test_generated_work_is_the_integral_of_the_load() -> None:
 
 
 def test_generated_readings_have_gaps_that_can_be_completed() -> None:
-    epochs = read("smartgrid", 12, {"rate": "160", "seed": "2"})
+    epochs = made("smartgrid", 12, {"rate": "160", "seed": "2"})
     loads = [row for rows in oracle.expected(epochs)["loads"] for row in rows]
     completed = [row for row in loads if row["completed"]]
     assert 0.02 < len(completed) / len(loads) < 0.2
@@ -144,7 +144,7 @@ def test_the_challenge_s_format_is_read(tmp_path: Path) -> None:
 def test_a_killed_node_changes_nothing(tmp_path: Path) -> None:
     settings = {"rate": "60", "houses": "2", "speed": "7200", "seed": "1"}
     report = run_with_a_kill("smartgrid", tmp_path, settings)
-    expected = oracle.expected(read("smartgrid", report.epochs, settings))
+    expected = oracle.expected(made("smartgrid", report.epochs, settings))
     assert report.epochs * 4 > 26, "predictions look back at the day before"
     assert min(sum(map(len, epochs)) for epochs in expected.values()) > 4
     assert any(row["completed"] for rows in expected["loads"] for row in rows)
