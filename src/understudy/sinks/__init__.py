@@ -1,4 +1,4 @@
-"""Where rows go: files, a function, the terminal. Every sink writes an epoch once, also after a failure."""
+"""Where rows go: files, a function, the terminal, databases. Every sink writes an epoch once, also after a failure."""
 
 from __future__ import annotations
 
@@ -7,5 +7,6 @@ from understudy.sinks.console import Console
 from understudy.sinks.interface import Sink, SinkWriter
 from understudy.sinks.jsonlines import JsonLines
 from understudy.sinks.parquet import Parquet
+from understudy.sinks.postgres import Postgres
 
-__all__ = ["Call", "Console", "JsonLines", "Parquet", "Sink", "SinkWriter"]
+__all__ = ["Call", "Console", "JsonLines", "Parquet", "Postgres", "Sink", "SinkWriter"]
