@@ -18,7 +18,9 @@ from understudy.model.fingerprint import of_application
 from understudy.sinks.sequence import NOTHING, is_there
 
 MODULES = [
+    "understudy.clients.kafka",
     "understudy.extras",
+    "understudy.sinks.kafka",
     "understudy.sinks.postgres",
     "understudy.sinks.postgres_table",
     "understudy.sinks.sequence",
@@ -34,7 +36,10 @@ def test_examples_in_docstrings_work(name: str) -> None:
 
 
 def sinks() -> list[Any]:
-    return [us.sinks.Postgres(f"postgresql://me:{SECRET}@db/x", "counts")]
+    return [
+        us.sinks.Postgres(f"postgresql://me:{SECRET}@db/x", "counts"),
+        us.sinks.Kafka("broker:9092", "counts", options={"sasl.password": SECRET}),
+    ]
 
 
 def sources() -> list[Any]:

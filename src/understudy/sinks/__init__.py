@@ -6,7 +6,8 @@ from understudy.sinks.call import Call
 from understudy.sinks.console import Console
 from understudy.sinks.interface import Sink, SinkWriter
 from understudy.sinks.jsonlines import JsonLines
+from understudy.sinks.kafka import Kafka
 from understudy.sinks.parquet import Parquet
 from understudy.sinks.postgres import Postgres
 
-__all__ = ["Call", "Console", "JsonLines", "Parquet", "Postgres", "Sink", "SinkWriter"]
+__all__ = ["Call", "Console", "JsonLines", "Kafka", "Parquet", "Postgres", "Sink", "SinkWriter"]
