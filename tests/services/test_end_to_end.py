@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import re
+import json
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from tests.pages import example
+from tests.services.topics import committed, fill
 from understudy.control.report import Report
 from understudy.testing.cluster import run
-from understudy.testing.services import Postgres
+from understudy.testing.services import Kafka, Postgres
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]
 
-PAGES = Path(__file__).parents[2] / "docs" / "connectors"
 EPOCHS = 12
-
-
-def example(page: str, directory: Path) -> Path:
-    """The first block of Python of a page, as a file."""
-    found = re.search(r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert found is not None
-    path = directory / f"{page.replace('-', '_')}_example.py"
-    path.write_text(found[1])
-    return path
 
 
 def run_with_a_kill(app: Path, home: Path) -> Report:
@@ -44,3 +36,39 @@ def test_postgres_holds_every_row_once(postgres: Postgres, tmp_path: Path, monke
         totals = connection.execute("SELECT shop, cents FROM totals ORDER BY shop").fetchall()
     assert large == [order for order in orders if order[2] >= 500]
     assert totals == [(shop, sum(cents for _, s, cents in orders if s == shop)) for shop in range(7)]
+
+
+@pytest.fixture(scope="module")
+def orders(kafka: Kafka) -> Kafka:
+    """The topic `orders` with numbered records, each in the partition of its number."""
+    kafka.create_topic("orders", 4)
+    for partition in range(4):
+        numbers = range(partition, EPOCHS * 100, 4)
+        values = [{"id": n, "shop": f"shop {n % 7}", "cents": n * 3 % 1000} for n in numbers]
+        fill(kafka, "orders", [(None, json.dumps(value).encode()) for value in values], partition)
+    return kafka
+
+
+def test_kafka_to_kafka_every_record_once(orders: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    orders.create_topic("priced-orders", 3)
+    monkeypatch.setenv("SHOP_BROKERS", orders.address)
+    run_with_a_kill(example("kafka", tmp_path), tmp_path / "home")
+    messages = committed(orders, "priced-orders", range(3))
+    found = [(message.key().decode(), json.loads(message.value())) for message in messages]
+    assert {key for key, _ in found} == {f"shop {n}" for n in range(7)}
+    assert all(key == row["shop"] for key, row in found)
+    expected = [
+        {
+            "id": n,
+            "shop": f"shop {n % 7}",
+            "kafka_partition": n % 4,
+            "kafka_offset": n // 4,
+            "euros": (n * 3 % 1000) / 100,
+        }
+        for n in range(EPOCHS * 100)
+    ]
+    assert sorted((row for _, row in found), key=lambda row: row["id"]) == expected
+    # An epoch takes 25 records of every partition.
+    for shop in {row["shop"] for row in expected}:
+        epochs = [row["kafka_offset"] // 25 for key, row in found if key == shop]
+        assert epochs == sorted(epochs), "the rows of a key are in the order of their epochs"

@@ -24,6 +24,8 @@ MODULES = [
     "understudy.sinks.postgres",
     "understudy.sinks.postgres_table",
     "understudy.sinks.sequence",
+    "understudy.sources.kafka",
+    "understudy.sources.offsets",
 ]
 SECRET = "hunter2"
 
@@ -43,7 +45,10 @@ def sinks() -> list[Any]:
 
 
 def sources() -> list[Any]:
-    return []
+    registry = f"http://me:{SECRET}@registry"
+    return [
+        us.sources.Kafka("b:9092", "orders", "n long", "avro", avro=registry, options={"sasl.password": SECRET}),
+    ]
 
 
 def application(sources: Sequence[Any], sinks: Sequence[Any]) -> us.Topology:
