@@ -7,6 +7,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from deltalake import DeltaTable
 
 from tests.pages import example
 from tests.services.topics import committed, fill
@@ -72,3 +73,15 @@ def test_kafka_to_kafka_every_record_once(orders: Kafka, tmp_path: Path, monkeyp
     for shop in {row["shop"] for row in expected}:
         epochs = [row["kafka_offset"] // 25 for key, row in found if key == shop]
         assert epochs == sorted(epochs), "the rows of a key are in the order of their epochs"
+
+
+def test_kafka_to_delta_every_record_once(orders: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_BROKERS", orders.address)
+    run_with_a_kill(example("delta", tmp_path), tmp_path / "home")
+    table = DeltaTable(tmp_path / "home" / "out" / "large-orders")
+    found = sorted(table.to_pyarrow_table().to_pylist(), key=lambda row: row["id"])
+    assert found == [
+        {"id": n, "shop": f"shop {n % 7}", "cents": n * 3 % 1000} for n in range(EPOCHS * 100) if n * 3 % 1000 >= 500
+    ]
+    epochs = [one["understudy.epoch"] for one in table.history() if "understudy.epoch" in one]
+    assert epochs == list(reversed(range(EPOCHS)))

@@ -20,6 +20,8 @@ from understudy.sinks.sequence import NOTHING, is_there
 MODULES = [
     "understudy.clients.kafka",
     "understudy.extras",
+    "understudy.sinks.delta",
+    "understudy.sinks.fitting",
     "understudy.sinks.kafka",
     "understudy.sinks.postgres",
     "understudy.sinks.postgres_table",
@@ -41,6 +43,7 @@ def sinks() -> list[Any]:
     return [
         us.sinks.Postgres(f"postgresql://me:{SECRET}@db/x", "counts"),
         us.sinks.Kafka("broker:9092", "counts", options={"sasl.password": SECRET}),
+        us.sinks.Delta("s3://bucket/counts", storage_options={"secret_access_key": SECRET}),
     ]
 
 
