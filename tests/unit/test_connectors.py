@@ -22,6 +22,7 @@ MODULES = [
     "understudy.extras",
     "understudy.sinks.delta",
     "understudy.sinks.fitting",
+    "understudy.sinks.iceberg",
     "understudy.sinks.kafka",
     "understudy.sinks.postgres",
     "understudy.sinks.postgres_table",
@@ -43,6 +44,7 @@ def sinks() -> list[Any]:
     return [
         us.sinks.Postgres(f"postgresql://me:{SECRET}@db/x", "counts"),
         us.sinks.Kafka("broker:9092", "counts", options={"sasl.password": SECRET}),
+        us.sinks.Iceberg("shop.counts", properties={"uri": f"postgresql://me:{SECRET}@db/x"}),
         us.sinks.Delta("s3://bucket/counts", storage_options={"secret_access_key": SECRET}),
     ]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from understudy.sinks.call import Call
 from understudy.sinks.console import Console
 from understudy.sinks.delta import Delta
+from understudy.sinks.iceberg import Iceberg
 from understudy.sinks.interface import Sink, SinkWriter
 from understudy.sinks.jsonlines import JsonLines
 from understudy.sinks.kafka import Kafka
 from understudy.sinks.parquet import Parquet
 from understudy.sinks.postgres import Postgres
 
-__all__ = ["Call", "Console", "Delta", "JsonLines", "Kafka", "Parquet", "Postgres", "Sink", "SinkWriter"]
+__all__ = ["Call", "Console", "Delta", "Iceberg", "JsonLines", "Kafka", "Parquet", "Postgres", "Sink", "SinkWriter"]
