@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
+from understudy.clients.kafka_ranges import RangeReader, Ranges
 from understudy.errors import InvalidInput, Unavailable
 
 T = TypeVar("T")
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 PATIENCE_S = 60.0
 """How long brokers that are away are waited for: as long as a restart of a broker takes."""
 _CALL_S = 5.0
-_BATCH = 2000
+_UNKNOWN_S = 2.0
 
 OURS = {
     "bootstrap.servers": "the parameter servers",
@@ -74,12 +75,13 @@ class Cluster:
                     "isolation.level": "read_committed",
                     "auto.offset.reset": "error",
                     "allow.auto.create.topics": False,
-                    # Per partition; what lies behind an epoch's range is fetched for nothing.
-                    "queued.max.messages.kbytes": 4096,
+                    "queued.max.messages.kbytes": 16384,
                     "fetch.wait.max.ms": 50,
                 }
             )
         )
+
+        self._ranges = RangeReader(self._consumer)
 
     def settings(self, own: Mapping[str, Any]) -> dict[str, Any]:
         # Librdkafka repeats itself on standard error while brokers are away; what it says last is in our errors.
@@ -109,7 +111,11 @@ class Cluster:
         return sorted(found.partitions) if found.error is None else None
 
     def require(self, topic: str) -> list[int]:
-        found = self.partitions(topic)
+        found, deadline = self.partitions(topic), time.monotonic() + _UNKNOWN_S
+        while found is None and time.monotonic() < deadline:
+            # A broker that has just started may not know its topics yet.
+            time.sleep(0.1)
+            found = self.partitions(topic)
         if found is None:
             raise InvalidInput(
                 f"{self._user}: there is no topic '{topic}'",
@@ -161,54 +167,29 @@ class Cluster:
 
         self.patiently(ask)
 
-    def read(self, topic: str, ranges: Mapping[int, tuple[int, int]]) -> Iterator[Any]:
+    def read(self, topic: str, ranges: Ranges) -> Iterator[Any]:
         """Every committed record of these ranges of offsets, each partition in its order.
-
-        Offsets in a range may hold no record: markers of transactions, aborted records, compacted ones. A range ends
-        where a record behind it, or the end of the partition, is seen.
 
         Raises
         ------
         OffsetsGone
             If the topic's retention has removed offsets of a range.
         """
-        from confluent_kafka import TopicPartition
-
-        open_ranges = {partition: one for partition, one in ranges.items() if one[0] < one[1]}
-        if not open_ranges:
-            return
-        self._consumer.assign([TopicPartition(topic, p, begin) for p, (begin, _) in open_ranges.items()])
-        try:
-            yield from self._consume(topic, open_ranges)
-        finally:
-            self._consumer.unassign()
-
-    def _consume(self, topic: str, ranges: dict[int, tuple[int, int]]) -> Iterator[Any]:
-        from confluent_kafka import KafkaError
-
         deadline = time.monotonic() + PATIENCE_S
-        left = dict(ranges)
-        while left:
-            messages = self._consumer.consume(_BATCH, 0.2)
-            if messages:
-                deadline = time.monotonic() + PATIENCE_S
-            for message in messages:
-                error, partition = message.error(), message.partition()
-                if error is not None and error.code() != KafkaError._PARTITION_EOF:
-                    self._give_up_or_wait(error, topic, ranges, partition)
-                elif partition not in left:
-                    continue
-                elif message.offset() >= left[partition][1]:
-                    del left[partition]
-                elif error is None:
-                    yield message
-                    if message.offset() + 1 == left[partition][1]:
-                        # The end of the partition would be announced one fetch later.
-                        del left[partition]
-            if time.monotonic() > deadline:
-                raise self.unreachable(f"partitions {sorted(left)} of '{topic}' did not come; {self._complaint}")
 
-    def _give_up_or_wait(self, error: Any, topic: str, ranges: Mapping[int, tuple[int, int]], partition: int) -> None:
+        def failed(error: Any, partition: int) -> None:
+            self._give_up_or_wait(error, topic, ranges, partition)
+
+        def idle(came: bool, left: list[int]) -> None:
+            nonlocal deadline
+            if came:
+                deadline = time.monotonic() + PATIENCE_S
+            elif time.monotonic() > deadline:
+                raise self.unreachable(f"partitions {left} of '{topic}' did not come; {self._complaint}")
+
+        return self._ranges.read(topic, ranges, failed, idle)
+
+    def _give_up_or_wait(self, error: Any, topic: str, ranges: Ranges, partition: int) -> None:
         from confluent_kafka import KafkaError
 
         if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
