@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,3 +96,11 @@ def test_a_target_without_the_epochs_before_is_refused(epoch: int, last: int, mi
             is_there("table t", epoch, last)
     else:
         assert is_there("table t", epoch, last) == (epoch <= last)
+
+
+def test_no_client_is_imported_before_it_is_used() -> None:
+    """An application that names no connector pays for none, and runs where they are not installed."""
+    clients = {"confluent_kafka", "deltalake", "fastavro", "psycopg", "pyiceberg", "sqlalchemy"}
+    code = f"import sys, understudy; print(sorted({clients!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
