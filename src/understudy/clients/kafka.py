@@ -75,6 +75,8 @@ class Cluster:
                     "isolation.level": "read_committed",
                     "auto.offset.reset": "error",
                     "allow.auto.create.topics": False,
+                    # A source that is held back by a slow sink may not poll for hours.
+                    "max.poll.interval.ms": 86_400_000,
                     "queued.max.messages.kbytes": 16384,
                     "fetch.wait.max.ms": 50,
                 }
