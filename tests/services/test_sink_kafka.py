@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -132,7 +133,7 @@ def step(name):
         sys.stdin.readline()
 
 ready = []
-writer = KafkaWriter(Kafka(sys.argv[1], "frozen"), "out", "run-1", step)
+writer = KafkaWriter(Kafka(sys.argv[1], sys.argv[2]), "out", "run-1", step)
 ready.append(True)
 try:
     writer.write(0, pa.table({"n": [0]}))
@@ -141,27 +142,39 @@ except Superseded:
 """
 
 
-@pytest.fixture
-def frozen(kafka: Kafka) -> Iterator[subprocess.Popen[str]]:
-    kafka.create_topic("frozen")
-    process = subprocess.Popen(
-        [sys.executable, "-c", FROZEN, kafka.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    yield process
-    process.kill()
-    process.communicate()
+@contextmanager
+def stopped_in_a_transaction(server: Kafka, topic: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has sent the rows and the token of epoch 0 and waits for a line before it commits."""
+    server.create_topic(topic)
+    command = [sys.executable, "-c", FROZEN, server.address, topic]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "noted\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def test_a_frozen_process_that_thaws_commits_nothing(kafka: Kafka, frozen: subprocess.Popen[str]) -> None:
-    assert frozen.stdout is not None
-    assert frozen.stdout.readline() == "noted\n"
-    os.kill(frozen.pid, signal.SIGSTOP)
-    writer = opened(kafka, "frozen")
-    assert [writer.write(0, rows(0)), writer.write(1, rows(1))] == [Written.ONCE, Written.ONCE]
-    os.kill(frozen.pid, signal.SIGCONT)
-    said, _ = frozen.communicate("go on\n", timeout=120)
+def test_a_frozen_process_that_thaws_commits_nothing(kafka: Kafka) -> None:
+    with stopped_in_a_transaction(kafka, "frozen") as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        writer = opened(kafka, "frozen")
+        assert [writer.write(0, rows(0)), writer.write(1, rows(1))] == [Written.ONCE, Written.ONCE]
+        os.kill(process.pid, signal.SIGCONT)
+        said, _ = process.communicate("go on\n", timeout=120)
     assert said == "superseded\n"
     assert numbers(kafka, "frozen") == [0, 1]
+
+
+def test_a_process_killed_between_begin_and_commit_leaves_nothing(kafka: Kafka) -> None:
+    with stopped_in_a_transaction(kafka, "slain") as process:
+        process.kill()
+        process.wait(60)
+    # Its rows are in the topic, in a transaction that is still open: the successor ends it.
+    assert opened(kafka, "slain").write(0, rows(0, 1)) is Written.ONCE
+    assert numbers(kafka, "slain") == [0, 1]
 
 
 def test_a_restarted_broker_is_waited_for(kafka: Kafka) -> None:

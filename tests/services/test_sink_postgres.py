@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def step(name):
         print("copied", flush=True)
         sys.stdin.readline()
 
-writer = PostgresWriter(Postgres(sys.argv[1], "frozen"), "out", "run-1", step)
+writer = PostgresWriter(Postgres(sys.argv[1], sys.argv[2]), "out", "run-1", step)
 try:
     writer.write(0, pa.table({"n": [0]}))
 except Superseded:
@@ -116,27 +117,39 @@ except Superseded:
 """
 
 
-@pytest.fixture
-def frozen(postgres: Postgres) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", FROZEN, postgres.address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    yield process
-    process.kill()
-    process.communicate()
+@contextmanager
+def stopped_in_a_transaction(server: Postgres, table: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has copied the rows of epoch 0 and waits for a line before it commits."""
+    command = [sys.executable, "-c", FROZEN, server.address, table]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "copied\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
-def test_a_frozen_process_does_not_hold_its_successor_up(postgres: Postgres, frozen: subprocess.Popen[str]) -> None:
+def test_a_frozen_process_does_not_hold_its_successor_up(postgres: Postgres) -> None:
     """A frozen process keeps its connection and its locks; a successor ends both."""
-    assert frozen.stdout is not None
-    assert frozen.stdout.readline() == "copied\n"
-    os.kill(frozen.pid, signal.SIGSTOP)
-    writer = opened(postgres, "frozen")
-    assert writer.write(0, pa.table({"n": [0]})) is Written.ONCE
-    os.kill(frozen.pid, signal.SIGCONT)
-    said, _ = frozen.communicate("go on\n", timeout=60)
+    with stopped_in_a_transaction(postgres, "frozen") as process:
+        os.kill(process.pid, signal.SIGSTOP)
+        writer = opened(postgres, "frozen")
+        assert writer.write(0, pa.table({"n": [0]})) is Written.ONCE
+        os.kill(process.pid, signal.SIGCONT)
+        said, _ = process.communicate("go on\n", timeout=60)
     assert said == "superseded\n"
     assert numbers(postgres, "frozen") == [0]
+
+
+def test_a_process_killed_between_begin_and_commit_leaves_nothing(postgres: Postgres) -> None:
+    with stopped_in_a_transaction(postgres, "slain") as process:
+        process.kill()
+        process.wait(60)
+    assert numbers(postgres, "slain") == []
+    assert opened(postgres, "slain").write(0, pa.table({"n": [0]})) is Written.ONCE
+    assert numbers(postgres, "slain") == [0]
 
 
 def test_a_restarted_server_is_waited_for(postgres: Postgres) -> None:
