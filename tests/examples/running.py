@@ -14,8 +14,8 @@ import pytest
 
 from tests.faults.scripts import Driver, Script, busiest, gone, healthy, progressed
 from tests.oracles.rows import Epochs, generated
-from understudy.control.report import Report
 from understudy.model.hashing import partition
+from understudy.model.report import Report
 from understudy.runtime.application import load
 from understudy.sources import Generator
 from understudy.testing.cluster import run

@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from tests.pages import example
 from tests.services.topics import committed, fill
-from understudy.control.report import Report
+from understudy.model.report import Report
 from understudy.testing.cluster import run
 from understudy.testing.services import Kafka, Postgres
 

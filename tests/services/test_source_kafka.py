@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.services.topics import PATIENCE_S, committed, fill, producer
-from tests.sites import a_site, deployed, run_until
+from tests.sites import a_context, deployed, run_until
 from understudy.clients.kafka import OffsetsGone
 from understudy.errors import InvalidInput
 from understudy.model.names import SliceId
@@ -220,7 +220,7 @@ def test_a_replica_that_returns_makes_the_same_epochs(kafka: Kafka, tmp_path: Pa
         fill(kafka, "epochs", numbered(*range(partition * 25, partition * 25 + 25)), partition)
     app = Topology("epochs")
     app.sink("out", app.source("rows", source(kafka, "epochs", max_rows=9), slices=2), JsonLines("out"))
-    site = a_site(tmp_path, app, epochs=20)
+    site = a_context(tmp_path, app, epochs=20)
     goals: Sequence[tuple[int, int]] = ((0, 3), (1, 7), (0, 12), (1, 14), (0, 14))
     for generation, (index, goal) in enumerate(goals, 1):
         name = SliceId("rows", index)

@@ -93,7 +93,7 @@ class Node:
         self.reachable = True
         self.delay_s = cluster.delay_s
         self._send: Callable[[Any], None] | None = None
-        self._hello = Hello(node=name, token="", pid=next(INSTANCES) + 2, instance=name)
+        self.hello = Hello(node=name, token="", pid=next(INSTANCES) + 2, instance=name)
         Actor(cluster.scheduler, self.python, self._beat)
         Actor(cluster.scheduler, self.python, self._measure)
 
@@ -114,10 +114,10 @@ class Node:
             cluster.scheduler.after(self.delay_s, lambda: self._receive(send, message), own)
 
         manager = cluster.manager
-        if manager.refuses(self._hello) is not None:
+        if manager.refuses(self.hello) is not None:
             return
         self._send = send
-        manager.connect(self._hello, send)
+        manager.connect(self.hello, send)
 
     def disconnect(self) -> None:
         """Both sides learn of it."""

@@ -11,14 +11,16 @@ STATEFUL = ("counts", "met")
 """Operators that keep state, in every topology here."""
 
 
-def word_count(recovery: Recovery | None = None, *, live: bool = False, deterministic: bool = True) -> Topology:
+def word_count(
+    recovery: Recovery | None = None, *, counts: int = 2, live: bool = False, deterministic: bool = True
+) -> Topology:
     """lines -> words -> counts (stateful, by key) -> out: two slices of each, one of the sink."""
     app = Topology("wordcount", epoch="100 ms")
     lines = app.source("lines", TokenSource(recorded=live), slices=2)
     words = app.operator(lines, name="words", slices=2, recovery=recovery)(one)
-    counted = app.operator(words, name="counts", key="word", slices=2, recovery=recovery, deterministic=deterministic)(
-        one
-    )
+    counted = app.operator(
+        words, name="counts", key="word", slices=counts, recovery=recovery, deterministic=deterministic
+    )(one)
     app.sink("out", counted, TokenSink())
     return app
 

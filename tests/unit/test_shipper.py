@@ -174,8 +174,7 @@ def test_failed_shipments_are_counted_until_one_works(tmp_path: Path) -> None:
     assert failing.told == (3, "PermissionError: checkpoints is read-only")
     failing.broken = False
     failing.try_for(5.0)
-    assert failing.told[0] == 0
-    assert failing.told[1] is None
+    assert not any(failing.told)
     assert failing.given_up == []
 
 

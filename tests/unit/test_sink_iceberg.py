@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from tests.pages import example
-from tests.sites import a_site, deployed, run_until
+from tests.sites import a_context, deployed, run_until
 
 from understudy.errors import InvalidInput, Unavailable
 from understudy.log.disk import Disk
@@ -219,7 +219,7 @@ def test_the_example_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     given = settings(tmp_path)
     monkeypatch.setenv("SHOP_CATALOG", given["uri"])
     monkeypatch.setenv("SHOP_WAREHOUSE", given["warehouse"])
-    site = a_site(tmp_path / "home", load(example("iceberg", tmp_path)), epochs=9)
+    site = a_context(tmp_path / "home", load(example("iceberg", tmp_path)), epochs=9)
     orders = SliceId("orders", 0)
     run_until(SourceReplica(site, deployed(orders)), lambda: site.log.newest(orders) == 8)
     for generation in (1, 2, 3):

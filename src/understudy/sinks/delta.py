@@ -82,6 +82,7 @@ class Delta(Sink):
 
     @property
     def is_local(self) -> bool:
+        """Whether the table lies on a file system of this machine, not in an object store."""
         return _ADDRESS.match(str(self.path)) is None
 
     def directory(self) -> str | Path | None:

@@ -107,6 +107,7 @@ class Kafka(Source):
 
     @property
     def dead_letters(self) -> str | None:
+        """The topic that gets records which cannot be read; None with any other policy."""
         return self.bad.removeprefix(DEAD_LETTERS) if self.bad.startswith(DEAD_LETTERS) else None
 
     def open(self, slice_index: int, slices: int, epoch_s: float) -> SourceReader:  # noqa: ARG002 - the interface's
