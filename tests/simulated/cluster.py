@@ -77,7 +77,9 @@ class Cluster:
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.generations: dict[SliceId, int] = {}
         self.started = 0
-        self.manager_frozen = False
+        self.manager_paused = False
+        self.waiting: list[Callable[[], None]] = []
+        """What arrived at the manager while it was paused."""
         self.broken: dict[SliceId, Failure] = {}
         self.last: tuple[Instruction, ...] = ()
         self.manager = self._manage()
@@ -249,6 +251,19 @@ class Cluster:
             assert assignment.generation >= before, "a generation went down"
             self.generations[assignment.slice] = assignment.generation
 
+    def check_one_history(self) -> None:
+        """No bag was published with two contents, whatever its operator does."""
+        assert self.world.log.conflicts == [], f"published with two contents: {self.world.log.conflicts[:5]}"
+
+    def pause_manager(self, seconds: float) -> None:
+        """The manager is stopped for so long; nodes work on and their heartbeats wait."""
+        self.manager_paused = True
+        self.scheduler.run_until(self.now + seconds)
+        self.manager_paused = False
+        waiting, self.waiting = self.waiting, []
+        for deliver in waiting:
+            deliver()
+
     def check_output(self) -> None:
         """What was delivered is what a run without failures delivers, epoch by epoch, each once."""
         assert self.world.rewritten == [], "an epoch was offered to the outside with another content"
@@ -256,7 +271,7 @@ class Cluster:
         conflicts = [one for one in self.world.log.conflicts if one[0].operator in deterministic]
         assert conflicts == [], "a bag was published with two contents"
         epochs = max((max(found, default=-1) + 1 for found in self.world.written.values()), default=0)
-        for sink, expected in Oracle(self.layout).delivered(epochs).items():
+        for sink, expected in Oracle(self.layout, self.world.log.first_cuts).delivered(epochs).items():
             written = self.world.written.get(sink, {})
             assert sorted(written) == list(range(len(written))), f"{sink}: an epoch is missing"
             wrong = [epoch for epoch in written if written[epoch] != expected[epoch]]

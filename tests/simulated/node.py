@@ -140,6 +140,9 @@ class Node:
 
     def _deliver(self, connection: Callable[[Any], None], manager: object, message: Any) -> None:
         """At the manager. A manager that was restarted, or has given the node up, does not know the connection."""
+        if self._cluster.manager_paused:
+            self._cluster.waiting.append(lambda: self._deliver(connection, manager, message))
+            return
         if connection is not self._send or manager is not self._cluster.manager or not self.reachable:
             return
         if not self._cluster.manager.hear(self.name, message):

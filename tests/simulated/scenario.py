@@ -11,6 +11,9 @@
     expect event promoted
     expect no event diverged
 
+`expect exact`: every epoch is what a run without failures delivers, each once, and the report says so. `expect one
+history`: no bag was published with two contents. `expect verdict V`, `expect [no] event KIND`: what the report says.
+
 Settings come first. Then what happens, each line after the one before: `at epoch N` waits until every sink has
 delivered so many, `after S` waits so many seconds. The run then goes to its end, and what is expected is checked.
 """
@@ -164,6 +167,9 @@ class Run:
     def _lose_power(self) -> None:
         self.cluster.lose_power()
 
+    def _pause_manager(self, seconds: str) -> None:
+        self.cluster.pause_manager(float(seconds))
+
     def _fill_disk(self, *words: str) -> None:
         """For so many seconds."""
         until = self.cluster.now + float(words[-1])
@@ -200,6 +206,8 @@ class Run:
         if what == "exact":
             cluster.check_output()
             assert cluster.manager.report().verdict == "exact", cluster.story()
+        elif what == "one history":
+            cluster.check_one_history()
         elif words[0] == "verdict":
             assert cluster.manager.report().verdict == " ".join(words[1:]), cluster.story()
         elif words[:2] == ["no", "event"]:

@@ -25,6 +25,16 @@ def word_count(
     return app
 
 
+def live(recovery: Recovery | None = None) -> Topology:
+    """The word count on a live source: where an epoch ends is known only once it was cut."""
+    return word_count(recovery, live=True)
+
+
+def chance(recovery: Recovery | None = None) -> Topology:
+    """The word count with an operator that never makes the same twice."""
+    return word_count(recovery, deterministic=False)
+
+
 def chain(recovery: Recovery | None = None) -> Topology:
     """lines -> counts (stateful) -> out: one slice of each, the smallest that has everything."""
     app = Topology("chain", epoch="200 ms")
