@@ -58,11 +58,13 @@ class Cluster:
         stateful: tuple[str, ...] = ("counts",),
         pace: Pace | None = None,
         seed: int = 0,
+        tick_s: float = TICK_S,
         **spec: Any,
     ) -> None:
         self.home, self.rng = home, random.Random(seed)
         self.scheduler = Scheduler()
         self.wall_offset = 0.0
+        self.tick_s = tick_s
         self.delay_s = 0.002
         self.pace = pace or Pace()
         self.topology: Topology = topology or word_count(recovery)
@@ -192,7 +194,7 @@ class Cluster:
     # -- time
 
     def step(self) -> tuple[Instruction, ...]:
-        self.scheduler.run_until(self.now + TICK_S)
+        self.scheduler.run_until(self.now + self.tick_s)
         for slice_id in list(self.broken):
             self._break(slice_id)
         self.last = self.manager.tick()
@@ -208,11 +210,11 @@ class Cluster:
                 replica.give_up(Broken())
 
     def steps(self, seconds: float) -> None:
-        for _ in range(round(seconds / TICK_S)):
+        for _ in range(round(seconds / self.tick_s)):
             self.step()
 
     def until(self, done: Callable[[], bool], seconds: float = 120.0) -> None:
-        for _ in range(round(seconds / TICK_S)):
+        for _ in range(round(seconds / self.tick_s)):
             if done():
                 return
             self.step()
@@ -221,7 +223,7 @@ class Cluster:
     def until_quiet(self, ticks: int = 5, seconds: float = 120.0) -> None:
         """Until nothing is left to do, so many ticks in a row: a damaged bag is found when its reader comes to it."""
         idle = 0
-        for _ in range(round(seconds / TICK_S)):
+        for _ in range(round(seconds / self.tick_s)):
             idle = 0 if self.step() else idle + 1
             if idle == ticks:
                 return
@@ -276,6 +278,10 @@ class Cluster:
             assert sorted(written) == list(range(len(written))), f"{sink}: an epoch is missing"
             wrong = [epoch for epoch in written if written[epoch] != expected[epoch]]
             assert wrong == [], f"{sink}: epochs {wrong[:5]} are not what a run without failures delivers"
+
+    @property
+    def over(self) -> bool:
+        return self.manager.memory.phase.over
 
     @property
     def delivered(self) -> int:

@@ -32,7 +32,7 @@ from tests.simulated.query import Pace
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 
-SETTINGS = ("topology", "nodes", "scheme", "reaction", "guarantee", "epochs", "misses", "seed", "spare")
+SETTINGS = ("topology", "nodes", "scheme", "reaction", "guarantee", "epochs", "misses", "seed", "spare", "tick")
 PATIENCE_S = 600.0
 
 
@@ -90,6 +90,8 @@ class Run:
         make = getattr(topologies, settings.get("topology", "word_count"))
         options: dict[str, Any] = {name: settings[name] for name in ("scheme", "reaction") if name in settings}
         options |= {name: int(settings[name]) for name in ("misses", "seed") if name in settings}
+        if "tick" in settings:
+            options |= {"tick_s": float(settings["tick"]), "heartbeat_s": float(settings["tick"])}
         self.spare = int(settings.get("spare", "0"))
         self.cluster = Cluster(
             home,
@@ -115,7 +117,7 @@ class Run:
         return cluster
 
     def _over(self) -> bool:
-        return self.cluster.manager.state().phase.over
+        return self.cluster.over
 
     def _await(self, happening: Happening) -> None:
         epoch = happening.at_epoch
