@@ -36,7 +36,11 @@ def draw(seed: int) -> Scenario:
     rng = random.Random(seed)
     topology = rng.choices(("chain", "word_count", "join"), (6, 1, 1))[0]
     settings = {"topology": topology, "nodes": str(rng.randint(2, 3)), "scheme": str(rng.choice(LADDER))}
-    settings |= {"reaction": rng.choice(("conservative", "speculative")), "epochs": str(rng.choice((6, 8, 12))), "seed": str(seed)}
+    settings |= {
+        "reaction": rng.choice(("conservative", "speculative")),
+        "epochs": str(rng.choice((6, 8, 12))),
+        "seed": str(seed),
+    }
     settings |= {"spare": "2", "tick": rng.choice(("0.1", "0.2", "0.25"))}
     happenings, failures, joined = [], 0, int(settings["nodes"])
     for number in range(rng.randint(1, 5)):
