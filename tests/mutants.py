@@ -129,9 +129,10 @@ def _exchange(target: Any, changed: Any) -> None:
         if isinstance(plain, types.FunctionType) and isinstance(new, types.FunctionType):
             if plain.__module__ == getattr(target, "__module__", getattr(target, "__name__", None)):
                 plain.__code__ = new.__code__
-        elif isinstance(plain, classmethod | property):
-            inner, other = (plain.__func__, new.__func__) if isinstance(plain, classmethod) else (plain.fget, new.fget)
-            inner.__code__ = other.__code__
+        elif isinstance(plain, classmethod):
+            plain.__func__.__code__ = new.__func__.__code__
+        elif isinstance(plain, property) and plain.fget is not None:
+            plain.fget.__code__ = new.fget.__code__
         elif isinstance(old, type) and isinstance(value, type) and old.__module__ == changed.__name__:
             _exchange(old, value)
 

@@ -102,7 +102,8 @@ def test_what_becomes_of_a_bag(view: Ready, expected: Fate) -> None:
     ],
 )
 def test_when_a_replay_differs_from_what_was_published(change: dict[str, Any], expected: bool) -> None:
-    usual = {"made": "a", "published": "a", "first": True, "lost": False, "stateful": False, "deterministic": True}
+    usual: dict[str, Any] = {"made": "a", "published": "a", "first": True, "lost": False}
+    usual |= {"stateful": False, "deterministic": True}
     assert differs(**(usual | change)) is expected
 
 
