@@ -130,7 +130,7 @@ class Node:
         self._send = None
 
     def _receive(self, connection: Callable[[Any], None], message: Any) -> None:
-        if connection is self._send and not isinstance(message, Shutdown):
+        if connection is self._send and self.reachable and not isinstance(message, Shutdown):
             self.agent.obey(message)
 
     def _say(self, message: Any) -> None:

@@ -14,7 +14,7 @@
 `expect exact`: every epoch is what a run without failures delivers, each once, and the report says so. `expect one
 history`: no bag was published with two contents. `expect verdict V`, `expect [no] event KIND`: what the report says.
 
-Settings come first. Then what happens, each line after the one before: `at epoch N` waits until every sink has
+Settings come first. Then what happens, each line after the one before: `at epoch N` waits until the sink has
 delivered so many, `after S` waits so many seconds. The run then goes to its end, and what is expected is checked.
 """
 

@@ -307,8 +307,8 @@ def slice_reports(
     for assignment in sorted(assignments, key=lambda a: a.slice):
         name = str(assignment.slice)
         own = sorted((r for r in replicas if r.slice == assignment.slice), key=lambda r: r.generation)
-        leaders = [r for r in own if r.primary]
-        newest = leaders[-1] if leaders else ReplicaStatus(slice=assignment.slice, generation=0)
+        primaries = [r for r in own if r.primary]
+        newest = primaries[-1] if primaries else ReplicaStatus(slice=assignment.slice, generation=0)
         reports[name] = SliceReport(
             primary=assignment.node,
             secondary=assignment.secondary.node if assignment.secondary else None,

@@ -13,7 +13,8 @@ from understudy.model.messages import Deploy, ReplicaStatus, State, Steps
 
 
 class LiveStatus:
-    """Any thread may change it: everything is behind one lock. Only a heartbeat pays for a frozen picture."""
+    """Any thread may change it: changes are made behind one lock, single fields are read without it. Only a heartbeat
+    pays for a frozen picture."""
 
     def __init__(self, deploy: Deploy, known: int, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self._clock, self._wall = clock, wall

@@ -2,7 +2,7 @@
 
 Where a secondary stands by elsewhere, it takes over. Otherwise the slice is assigned to another node under a higher
 generation, which is as safe as a recovery: the new replica starts from what was shipped, and whatever both publish
-meanwhile is the same. A secondary on the node goes, and another is seated where slices may be placed.
+meanwhile is the same. A secondary on the node goes, and another is placed where slices may be placed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Suggestion]:
 
 
 def _waits_for_secondary(assignment: Assignment, draining: set[str]) -> bool:
-    """One is about to be seated where it can take over; moving the slice before would cost a recovery."""
+    """A secondary is about to be placed where it can take over; moving the slice before would cost a recovery."""
     wanted = ROWS[assignment.scheme] != OFF and assignment.mishaps < MAX_MISHAPS
     return wanted and (assignment.secondary is None or assignment.secondary.node in draining)
 

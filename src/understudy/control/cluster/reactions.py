@@ -92,7 +92,7 @@ def _unforgiven(alarms: Alarms, age_s: float) -> int:
 
 
 def _unproven(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> int:
-    """The wake-ups of the last minute that count against the budget."""
+    """How often it stood in during the last minute, as far as that counts against the budget."""
     recent = len(_recent(assignment.alarms, age_s))
     return recent - (recent > 0 and assignment.standing_in and _useful(assignment, nodes))
 
@@ -115,7 +115,7 @@ def _standing_in(assignment: Assignment, first_bags: int, charged_at: float | No
 
 
 def _rolled_back(assignment: Assignment, nodes: Mapping[str, NodeView], age_s: float) -> Assignment:
-    """The secondary sleeps again; it was a false alarm if nothing came of it."""
+    """The secondary no longer stands in; it was a false alarm if nothing came of it."""
     alarms = assignment.alarms
     if _useful(assignment, nodes):
         alarms = Alarms(unproven=alarms.unproven[:-1])

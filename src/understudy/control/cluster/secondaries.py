@@ -104,8 +104,7 @@ def look_after(
             continue
         wanted = changed.secondary is None and ROWS[changed.scheme] != OFF
         if wanted and _may_start(changed, nodes):
-            seated = _place_secondary(changed, nodes, known, layout, burden)
-            changed = seated or changed
+            changed = _place_secondary(changed, nodes, known, layout, burden) or changed
         if changed != assignment:
             yield Suggestion(Origin.SECONDARY, changed, _why(assignment, changed))
 
