@@ -1,9 +1,9 @@
 """What a replica can be told to do next. Each action is one step, and whoever interrupts it loses nothing.
 
 Waiting is an action too: a replica that waits and is asked to be something else, or to stop, decides anew at once.
-Steps that copy take as long as their copy: `PrepareQuery` restores a checkpoint, `Follow`, `CatchUp` and `ReadBack` pull
-what is new and wait for the query to jump, five seconds at most. `AwaitInput` waits at the log, a tenth of a second at
-most.
+Steps that copy take as long as their copy: `PrepareQuery` restores a checkpoint, `Follow`, `CatchUp` and `ReadBack`
+pull what is new and wait for the query to jump, five seconds at most. `AwaitInput` waits at the log, a tenth of a
+second at most.
 """
 
 from __future__ import annotations
