@@ -370,7 +370,7 @@ class Cluster:
         self.layout: Layout = word_count_layout()
         self.store = SqliteStore(Path(":memory:"))
         usual: dict[str, Any] = {"heartbeat_s": BEAT_S, "misses": 5}
-        run = RunSpec(id="r", app="app.py", nodes=nodes, **(usual | spec))
+        run = RunSpec.of("r", "app.py", nodes=nodes, **(usual | spec))
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.bags = Bags(self.layout)
         self.written: set[tuple[str, int]] = set()

@@ -116,7 +116,7 @@ def test_options_given_anew_replace_those_stored(file: Path, stopped: list[RunSp
     call(str(file), "--home", "home", "--resume", "--nodes", "2", "--no-replace", "--for", "30s", "--set", "seed=9")
     first, second = stopped
     changed = {"nodes": 2, "replace": False, "epochs": None, "for_s": 30.0, "settings": {"rate": "50", "seed": "9"}}
-    assert second == first.model_copy(update=changed)
+    assert second == first.changed(**changed)
 
 
 def test_a_default_that_is_written_down_counts_as_given(file: Path, stopped: list[RunSpec]) -> None:
@@ -128,6 +128,37 @@ def test_a_default_that_is_written_down_counts_as_given(file: Path, stopped: lis
 def test_stored_options_are_checked_together_with_new_ones(file: Path) -> None:
     call(str(file), *OPTIONS, "--home", "home")
     assert "--domains 2" in call(str(file), "--home", "home", "--resume", "--nodes", "1", code=2)
+
+
+def test_a_run_is_configured_by_file_environment_and_options(
+    file: Path, stopped: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("understudy.toml").write_text("[cluster]\nnodes = 4\ndomains = 2\n[detector]\nmisses = 20\n")
+    monkeypatch.setenv("UNDERSTUDY_CLUSTER_DOMAINS", "3")
+    call(str(file), "--port", "0", "--misses", "7")
+    config = stopped[0].config
+    assert (config.cluster.nodes, config.cluster.domains, config.detector.misses) == (4, 3, 7)
+
+
+def test_a_resumed_run_holds_its_configuration(
+    file: Path, stopped: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("understudy.toml").write_text("[cluster]\nnodes = 4\n[shipping]\nmax_failures = 9\n")
+    call(str(file), "--port", "0", "--home", "home")
+    Path("understudy.toml").write_text("[cluster]\nnodes = 2\n")
+    monkeypatch.setenv("UNDERSTUDY_CLUSTER_NODES", "1")
+    call(str(file), "--home", "home", "--resume")
+    assert stopped[1] == stopped[0], "neither the file beside the application nor the environment count"
+    call(str(file), "--home", "home", "--resume", "--config", "understudy.toml", "--misses", "7")
+    assert stopped[2] == stopped[0].changed(nodes=2, misses=7)
+    call(str(file), "--home", "home", "--resume")
+    assert stopped[3] == stopped[2], "what was given anew is stored"
+
+
+def test_a_resumed_run_checks_what_it_is_given(file: Path) -> None:
+    call(str(file), "--port", "0", "--home", "home")
+    assert "--misses none" in call(str(file), "--home", "home", "--resume", "--misses", "none", code=2)
+    assert "--config" in call(str(file), "--home", "home", "--resume", "--config", "nowhere.toml", code=2)
 
 
 CHANGES = {

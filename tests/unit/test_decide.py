@@ -21,7 +21,7 @@ from tests.snapshots import (
     snapshot,
 )
 
-from understudy.control.cluster.decide import MAX_FAILURES, PATIENCE_S, decide
+from understudy.control.cluster.decide import decide
 from understudy.control.cluster.instructions import (
     CheckTopology,
     DeployReplica,
@@ -32,8 +32,12 @@ from understudy.control.cluster.instructions import (
     SetGoal,
     StopReplica,
 )
+from understudy.model.config import DEFAULTS
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Phase, Snapshot
+
+MAX_FAILURES = DEFAULTS.recovery.max_failures
+PATIENCE_S = DEFAULTS.cluster.start_s
 
 
 def test_when_all_is_well_there_is_nothing_to_do() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2] / "src" / "understudy"
 PURE = ("model", "control", "planning")
-OUTER = ("stream", "runtime", "web", "cli", "testing", "log", "coordination", "checkpoints", "reporting")
+OUTER = ("stream", "runtime", "web", "cli", "testing", "log", "coordination", "checkpoints", "reporting", "config")
 
 
 def _imports(path: Path) -> set[str]:
@@ -40,6 +40,12 @@ def test_pure_folders_do_not_import_what_acts(path: Path) -> None:
 def test_model_imports_nothing_of_ours_but_itself(path: Path) -> None:
     ours = {name for name in _imports(path) if _inside(name, "understudy")}
     assert all(_inside(name, "understudy.model", "understudy.errors") for name in ours)
+
+
+@pytest.mark.parametrize("path", _modules("config"), ids=lambda p: p.name)
+def test_config_imports_only_the_model(path: Path) -> None:
+    ours = {name for name in _imports(path) if _inside(name, "understudy")}
+    assert all(_inside(name, "understudy.config", "understudy.model", "understudy.errors") for name in ours)
 
 
 def test_only_stream_and_simulate_import_pyspark() -> None:

@@ -17,6 +17,7 @@ from understudy.checkpoints.spark_files import Watermarks
 from understudy.errors import UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
+from understudy.model.config import DEFAULTS, ShippingSection
 from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.page import Health
@@ -78,7 +79,7 @@ def test_a_primary_that_ships_waits_until_it_has(tmp_path: Path) -> None:
 class Failing:
     """A shipper whose shipments fail while `broken`; time is a number."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: ShippingSection = DEFAULTS.shipping) -> None:
         self.now, self.broken = 0.0, True
         self.given_up: list[UnderstudyError] = []
         self.status = replica(COUNTS, shipped_to=4)
@@ -89,7 +90,7 @@ class Failing:
             update=self._update,
             give_up=self.given_up.append,
         )
-        self.shipper = Shipper(made, clock=lambda: self.now)
+        self.shipper = Shipper(made, lambda: self.now, limits)
         self.shipper._ship = self._ship  # type: ignore[method-assign]
         self.shipper._trim = lambda: None  # type: ignore[method-assign]
 
@@ -128,6 +129,12 @@ def test_a_replica_that_cannot_ship_for_a_minute_fails_with_the_reason(shipped_t
     assert found.final is final, "a replica that never could would fail again"
     assert "could not be shipped, 13 times in 60 s" in found.what
     assert "read-only" in found.why
+
+
+def test_how_long_it_may_fail_is_configured() -> None:
+    failing = Failing(ShippingSection(max_failures=2, failing_s=5.0))
+    failing.try_for(10.0)
+    assert len(failing.given_up) == 1
 
 
 def test_many_quick_failures_are_not_enough() -> None:

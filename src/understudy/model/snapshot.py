@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from understudy.model.config import DEFAULTS, Config
 from understudy.model.layout import Layout
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
@@ -163,3 +164,5 @@ class Snapshot:
     """Since data flows; it goes on counting when the manager is restarted."""
     throttles: bool = True
     """Secondaries give way on full nodes. Not in a run without a clock: there everybody is always behind."""
+    config: Config = DEFAULTS
+    """Limits and times that decisions go by."""

@@ -42,7 +42,7 @@ from understudy.runtime.benchmark_work import KnownWork
 from understudy.runtime.home import Home
 from understudy.stream import check, frames, session
 from understudy.stream.jvm_pulse import Pulse, how_it_ended, jvm_process, start_pulse, watch_end
-from understudy.stream.profile import PROFILES
+from understudy.stream.profile import chosen
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
 from understudy.stream.session import SparkSession
@@ -171,14 +171,14 @@ class Agent:
         self._directory = local
         session.check_master(self._master)
         frames.share_code(Path(run.app), self._topology)
-        spark = session.start(self.name, self._master, PROFILES[run.profile], local)
+        spark = session.start(self.name, self._master, chosen(run.config.jvm), local, run.config.jvm.spark)
         session.await_executors(spark, self._master)
         frames.start_meter(spark)
         self._pulse = start_pulse(spark, local / "pulse")
         watch_end(jvm_process(), self._jvm_ended)
         self._ready()
         if run.detector == "benchmark":
-            self._known_work = KnownWork()
+            self._known_work = KnownWork(run.config.detector)
             self._known_work.start()
         self._spark = spark
 
@@ -225,7 +225,10 @@ class Agent:
             rhythm=begin.rhythm.anchored(time.monotonic(), begin.age_s),
             backlog=self._welcome.run.backlog,
             # A run that is as fast as it can be is always behind.
-            crowd=Crowd(on=self._welcome.run.primaries_first and not self._welcome.run.fast),
+            crowd=Crowd(
+                self._welcome.run.config.overload, on=self._welcome.run.primaries_first and not self._welcome.run.fast
+            ),
+            shipping=self._welcome.run.config.shipping,
         )
         if self._goal is not None:
             self._site.goal.set(self._goal)

@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-JOURNAL_BYTES = 64 * 1024 * 1024
-OUTPUT_BYTES = 16 * 1024 * 1024
+from understudy.model.config import DEFAULTS
+
+_USUAL = DEFAULTS.retention
 
 
 class Journal:
     """Appends lines. A file that is full becomes `….1`, in place of the one before; so at most two are there."""
 
-    def __init__(self, path: Path, limit: int = JOURNAL_BYTES) -> None:
+    def __init__(self, path: Path, limit: int = _USUAL.journal_bytes) -> None:
         self._path, self._limit = path, limit
 
     def add(self, line: str) -> None:
@@ -31,7 +32,7 @@ def earlier(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
-def trim_outputs(outputs: Iterable[Path], limit: int = OUTPUT_BYTES) -> None:
+def trim_outputs(outputs: Iterable[Path], limit: int = _USUAL.output_bytes) -> None:
     """Moves the content of files that processes are writing to `….1`, where it replaces what was there.
 
     They hold the file open and append to it, so it is copied and emptied; what they write in between is lost.

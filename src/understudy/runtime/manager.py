@@ -65,7 +65,6 @@ from understudy.runtime.steering import Steering
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
 TELL_GAP_S = 1.0
 TICK_S = 0.05
@@ -97,9 +96,9 @@ class Manager(Guarding):
         self._replacements: int = store.fact("replacements") or 0
         self._ledger = Ledger(store.fact("ledger"))
         self._protections = Protections(store.fact("protections"))
-        self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"))
+        self._steering = Steering(topology.costs, topology.epoch_s, store.fact("steering"), self.run.config.controller)
         self._recovered = {name: e.fields["generation"] for name, e in store.latest("recovered").items()}
-        self._journal = Journal(home / "events.jsonl")
+        self._journal = Journal(home / "events.jsonl", self.run.config.retention.journal_bytes)
         self._diverged: set[str] = set(store.fact("diverged") or ())
         self._unshipped: set[str] = set()
         self._stand_ins = StandIns()
@@ -108,7 +107,7 @@ class Manager(Guarding):
         self._anchor = self._find_anchor()
         self._running_since = self._find_start()
         self._saved = clock()
-        self._detector = Detector(self.run.heartbeat_s, self.run.misses, wake=self.run.wake_misses)
+        self._detector = Detector(self.run.config.detector)
         self._assignments = {assignment.slice: assignment for assignment in store.assignments()}
         self._connections: dict[str, Connection] = {}
         # A run that is over still answers for its report.
@@ -117,7 +116,9 @@ class Manager(Guarding):
         if self._phase is Phase.RUNNING:
             # Nodes that were working when we were killed get some time to call again.
             for assignment in self._assignments.values():
-                self._connections.setdefault(assignment.node, Connection(assignment.node, clock() + GRACE_S))
+                self._connections.setdefault(
+                    assignment.node, Connection(assignment.node, clock() + self.run.config.manager.grace_s)
+                )
         self.note("manager", f"manager started, {self._phase}", {"phase": self._phase})
         if self._phase is Phase.RUNNING:
             # The file may have been edited while the manager was away.
@@ -195,7 +196,7 @@ class Manager(Guarding):
         if isinstance(message, Goodbye):
             connection.gone = message.why
             return True
-        connection.hear(message, self._clock(), self._detector.missed_s)
+        connection.hear(message, self._clock(), self._detector.missed_s, self.run.config.overload)
         self._ledger.see(message.replicas)
         self._ledger.see_node(name, message.cpu_s, message.memory_bytes)
         self._receive(connection, message)
@@ -359,6 +360,7 @@ class Manager(Guarding):
             left_s=self._left_s(now) if running else None,
             age_s=now - self._running_since,
             throttles=self.run.primaries_first and not self.run.fast,
+            config=self.run.config,
         )
 
     def _left_s(self, now: float) -> float | None:

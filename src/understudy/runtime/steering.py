@@ -15,6 +15,7 @@ from understudy.control.schemes.history import History, Observation, observe, re
 from understudy.control.schemes.objectives import Memory, Settings, Watched
 from understudy.control.schemes.series import Transfer
 from understudy.model.capabilities import ROWS
+from understudy.model.config import DEFAULTS, ControllerSection
 from understudy.model.costs import Costs
 from understudy.model.layout import Vertex
 from understudy.model.messages import ReplicaStatus, Steps
@@ -48,8 +49,14 @@ class Outlook:
 
 
 class Steering:
-    def __init__(self, costs: Costs, epoch_s: float, saved: Mapping[str, Any] | None = None) -> None:
-        self._settings = Settings(costs=costs)
+    def __init__(
+        self,
+        costs: Costs,
+        epoch_s: float,
+        saved: Mapping[str, Any] | None = None,
+        section: ControllerSection = DEFAULTS.controller,
+    ) -> None:
+        self._settings = Settings.of(section, costs)
         self._epoch_s = epoch_s
         self._memory = Memory.from_data(saved or {})
         self._histories: dict[str, History] = {}
@@ -155,7 +162,7 @@ class Steering:
     # -- deciding
 
     def decide(self, watched: Iterable[tuple[Assignment, Vertex, Surroundings]], now: float) -> tuple[Decision, ...]:
-        """The changes the controller asks for, at most every half second."""
+        """The changes the controller asks for, at most every `controller.every_s`."""
         if self._decided is not None and now - self._decided < self._settings.every_s:
             return ()
         self._decided = now

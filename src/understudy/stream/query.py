@@ -193,7 +193,7 @@ class QueryReplica(Following):
         self.update(synced_to=-1)
 
     def _start_shipping(self) -> None:
-        self._shipper = Shipper(self)
+        self._shipper = Shipper(self, limits=self.site.shipping)
         self._shipper.start()
 
     def _stop_shipping(self) -> None:

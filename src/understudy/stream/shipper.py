@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from understudy.checkpoints.spark_files import Checkpoint, committed
 from understudy.errors import Unavailable, UnderstudyError
+from understudy.model.config import DEFAULTS, ShippingSection
 
 if TYPE_CHECKING:
     from understudy.stream.gated_query import GatedQuery
@@ -20,8 +21,6 @@ logger = logging.getLogger(__name__)
 
 _COMMIT_WAIT_MS = 200
 TRIM_EVERY = 5
-MAX_FAILURES, FAILING_S = 5, 60.0
-"""Shipments that fail in a row, over at least so long, before the replica counts as failed."""
 
 
 class ShippingFails(UnderstudyError):
@@ -35,8 +34,13 @@ class ShippingNeverWorked(Unavailable):
 class Shipper:
     """Works beside the query; the only thing they share is the checkpoint directory."""
 
-    def __init__(self, replica: QueryReplica, clock: Callable[[], float] = time.monotonic) -> None:
-        self._replica, self._clock = replica, clock
+    def __init__(
+        self,
+        replica: QueryReplica,
+        clock: Callable[[], float] = time.monotonic,
+        limits: ShippingSection = DEFAULTS.shipping,
+    ) -> None:
+        self._replica, self._clock, self._limits = replica, clock, limits
         self._failures, self._failing_since = 0, 0.0
         self._store = replica.store
         self._due = threading.Condition()
@@ -93,7 +97,7 @@ class Shipper:
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         self._replica.update(ship_failures=self._failures, ship_error=reason)
         failing_s = self._clock() - self._failing_since
-        if self._failures >= MAX_FAILURES and failing_s >= FAILING_S:
+        if self._failures >= self._limits.max_failures and failing_s >= self._limits.failing_s:
             kind = ShippingFails if self._replica.status().shipped_to >= 0 else ShippingNeverWorked
             what = f"its checkpoint could not be shipped, {self._failures} times in {failing_s:.0f} s"
             fix = "mend the directory 'checkpoints' in the home directory, then continue with --resume"

@@ -14,6 +14,7 @@ import pyarrow as pa
 from understudy.control.schemes.overload import throttle
 from understudy.log.disk import Disk
 from understudy.log.interface import Log
+from understudy.model.config import DEFAULTS, OverloadSection, ShippingSection
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
 from understudy.model.run import Rhythm
@@ -46,8 +47,8 @@ class Goal:
 class Crowd:
     """How far the primaries of a node are behind, for those who only stand by. Used by many threads."""
 
-    def __init__(self, *, on: bool = True) -> None:
-        self._on = on
+    def __init__(self, limits: OverloadSection = DEFAULTS.overload, *, on: bool = True) -> None:
+        self._on, self._limits = on, limits
         self._behind: dict[SliceId, int] = {}
         self._throttled = False
         self._lock = threading.Lock()
@@ -55,12 +56,12 @@ class Crowd:
     def see(self, primary: SliceId, behind: int) -> None:
         with self._lock:
             self._behind[primary] = behind
-            self._throttled = self._on and throttle(self._throttled, self._behind.values())
+            self._throttled = self._on and throttle(self._throttled, self._behind.values(), self._limits)
 
     def leave(self, primary: SliceId) -> None:
         with self._lock:
             self._behind.pop(primary, None)
-            self._throttled = self._on and throttle(self._throttled, self._behind.values())
+            self._throttled = self._on and throttle(self._throttled, self._behind.values(), self._limits)
 
     @property
     def crowded(self) -> bool:
@@ -85,6 +86,7 @@ class Site:
     clock: Callable[[], float] = time.monotonic
     goal: Goal = field(default_factory=Goal)
     crowd: Crowd = field(default_factory=Crowd)
+    shipping: ShippingSection = DEFAULTS.shipping
 
     @property
     def checkpoints(self) -> Path:

@@ -37,8 +37,8 @@ def run(
 ) -> Report:
     """Runs on three nodes without waiting for the clock, unless `nodes` and `fast=False` say otherwise.
 
-    `options` are the other fields of `RunSpec`. With `resume` a stored run goes on: its options hold where none are
-    given.
+    `options` are the other fields of `RunSpec`, or short names of configured values (`model.run.SHORT`). With `resume`
+    a stored run goes on: its options hold where none are given.
 
     `watch` sees how things stand, some twenty times a second; `drive` may do something about it as well: `inject` a
     fault or a switch, or `finish` the run.

@@ -36,13 +36,11 @@ from understudy.control.cluster.secondaries import (
     promote,
 )
 from understudy.control.cluster.throttling import throttle
+from understudy.model.config import DetectorSection
 from understudy.model.layout import Kind, Layout
 from understudy.model.messages import Failure, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView, Phase, Snapshot
-
-PATIENCE_S = 120.0
-MAX_FAILURES = 3
 
 
 def decide(snapshot: Snapshot, detector: Detector) -> tuple[Instruction, ...]:
@@ -74,14 +72,14 @@ def _obituary(node: NodeView) -> str:
 
 def _gather(snapshot: Snapshot) -> Iterator[Instruction]:
     ready = [node for node in snapshot.nodes if node.connected and node.ready]
-    patient = snapshot.waited_s < PATIENCE_S
+    patient = snapshot.waited_s < snapshot.config.cluster.start_s
     if snapshot.phase is Phase.GATHERING and ready and (len(ready) >= snapshot.wanted_nodes or not patient):
         yield CheckTopology(ready[0].name, f"{len(ready)} of {snapshot.wanted_nodes} nodes are ready")
     elif not ready and not patient:
         yield FailRun(
             Failure(
                 what="no node has come up",
-                why=f"none was ready within {PATIENCE_S:.0f} s",
+                why=f"none was ready within {snapshot.config.cluster.start_s:.0f} s",
                 fix="see the node logs in the home directory, then continue with --resume",
             ),
             "no node",
@@ -96,8 +94,8 @@ def _run(snapshot: Snapshot, layout: Layout, detector: Detector) -> Iterator[Ins
     yield from _set_goal(snapshot, layout)
     nodes = {node.name: node for node in snapshot.nodes}
     assigned = {assignment.slice: assignment for assignment in snapshot.assignments}
-    failed = _failed(nodes, assigned)
-    fatal = _fatal(failed, assigned)
+    failed = _failed(nodes, assigned, detector.limits)
+    fatal = _fatal(failed, assigned, snapshot.config.recovery.max_failures)
     if fatal is not None:
         yield fatal
         return
@@ -152,9 +150,10 @@ def _settle(
         found = distrust(assignment, layout[assignment.slice.operator], replicas)
         if found is not None:
             changes[assignment.slice] = found
-    reactions = react(settled, nodes, layout, detector, snapshot.reaction, snapshot.age_s)
-    others = [*_forgive(settled, nodes), *look_after(settled, nodes, layout), *moves(snapshot, layout)]
-    throttled = throttle(settled, nodes, layout, snapshot.age_s) if snapshot.throttles else ()
+    recovery = snapshot.config.recovery
+    reactions = react(settled, nodes, layout, detector, snapshot.reaction, snapshot.age_s, recovery)
+    others = [*_forgive(settled, nodes), *look_after(settled, nodes, layout, recovery), *moves(snapshot, layout)]
+    throttled = throttle(settled, nodes, layout, snapshot.age_s, snapshot.config.overload) if snapshot.throttles else ()
     for change in [*reactions, *others, *throttled]:
         changes.setdefault(change.assignment.slice, change)
     yield from changes.values()
@@ -247,23 +246,25 @@ def _stop_strangers(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignme
                 yield StopReplica(node.name, replica.slice, replica.generation, "another replica took over")
 
 
-def _failed(nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment]) -> dict[SliceId, Failure]:
+def _failed(
+    nodes: dict[str, NodeView], assigned: dict[SliceId, Assignment], limits: DetectorSection
+) -> dict[SliceId, Failure]:
     """The slices whose present replica has failed, or is stuck."""
     return {
         current.slice: failure
         for node in nodes.values()
         for replica in node.replicas
-        if (failure := _failure(replica)) is not None
+        if (failure := _failure(replica, limits)) is not None
         and (current := assigned.get(SliceId.parse(replica.slice))) is not None
         and current.node == node.name
         and _matches(replica, current)
     }
 
 
-def _failure(replica: ReplicaStatus) -> Failure | None:
+def _failure(replica: ReplicaStatus, limits: DetectorSection) -> Failure | None:
     if replica.state is State.FAILED:
         return replica.failure
-    if not is_stuck(replica):
+    if not is_stuck(replica, limits):
         return None
     return Failure(
         what=f"{replica.slice} has had input for {replica.stalled_s:.0f} s and has finished nothing",
@@ -272,10 +273,10 @@ def _failure(replica: ReplicaStatus) -> Failure | None:
     )
 
 
-def _fatal(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment]) -> FailRun | None:
+def _fatal(failed: dict[SliceId, Failure], assigned: dict[SliceId, Assignment], most: int) -> FailRun | None:
     for slice_id, failure in failed.items():
         after = _after(assigned[slice_id], failure)
-        if failure.final or max(after.failures, after.spoilings) > MAX_FAILURES:
+        if failure.final or max(after.failures, after.spoilings) > most:
             return FailRun(failure, f"{slice_id} cannot go on")
     return None
 
