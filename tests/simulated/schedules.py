@@ -34,10 +34,14 @@ MOST_FAILURES = 2
 def draw(seed: int) -> Scenario:
     """The scenario of a seed: a small topology, a scheme, and up to five things that happen soon after each other."""
     rng = random.Random(seed)
-    topology = rng.choice(("chain", "chain", "word_count", "join"))
+    topology = rng.choices(("chain", "word_count", "join"), (6, 1, 1))[0]
     settings = {"topology": topology, "nodes": str(rng.randint(2, 3)), "scheme": str(rng.choice(LADDER))}
-    settings |= {"reaction": rng.choice(("conservative", "speculative")), "epochs": "14", "seed": str(seed)}
-    settings |= {"spare": "2"}
+    settings |= {
+        "reaction": rng.choice(("conservative", "speculative")),
+        "epochs": str(rng.choice((6, 8, 12))),
+        "seed": str(seed),
+    }
+    settings |= {"spare": "2", "tick": rng.choice(("0.1", "0.2", "0.25"))}
     happenings, failures, joined = [], 0, int(settings["nodes"])
     for number in range(rng.randint(1, 5)):
         happening = _happen(rng, topology, joined)
@@ -45,7 +49,7 @@ def draw(seed: int) -> Scenario:
         joined += happening.verb == "join"
         if happening.verb == "fail" and failures > MOST_FAILURES:
             continue
-        first = Happening(happening.verb, happening.words, at_epoch=rng.randint(0, 6))
+        first = Happening(happening.verb, happening.words, at_epoch=rng.randint(0, 4))
         happenings.append(first if number == 0 else happening)
     return Scenario(settings, tuple(happenings))
 

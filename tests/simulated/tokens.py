@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
@@ -24,8 +24,13 @@ def name_token(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def source_token(slice_id: SliceId, epoch: int) -> int:
-    return mix(name_token(slice_id.operator), slice_id.index, epoch)
+Cuts = Mapping[tuple[str, int], int]
+"""Where every epoch of a live source ended, by source and epoch."""
+
+
+def source_token(slice_id: SliceId, epoch: int, *cut: int) -> int:
+    """What a source slice reads in an epoch. For a live source that depends on where it was cut."""
+    return mix(name_token(slice_id.operator), slice_id.index, epoch, *cut)
 
 
 def next_state(state: int, epoch: int, inputs: Sequence[int]) -> int:
@@ -38,9 +43,10 @@ def output_token(slice_id: SliceId, epoch: int, inputs: Sequence[int], state: in
 
 @dataclass(frozen=True)
 class Oracle:
-    """What a run without failures delivers."""
+    """What a run without failures delivers, given where its live sources were cut the first time."""
 
     layout: Layout
+    cuts: Cuts = field(default_factory=dict)
 
     def delivered(self, epochs: int) -> dict[str, list[int]]:
         """For every sink the token of each epoch."""
@@ -52,12 +58,16 @@ class Oracle:
                 kind = self.layout[slice_id.operator].kind
                 inputs = [mix(made[c.upstream], c.part) for c in self.layout.channels(slice_id)]
                 if kind is Kind.SOURCE:
-                    made[slice_id] = source_token(slice_id, epoch)
+                    made[slice_id] = source_token(slice_id, epoch, *self._cut(slice_id.operator, epoch))
                 elif kind is Kind.SINK:
                     found[slice_id.operator].append(mix(*inputs))
                 else:
                     made[slice_id] = self._operate(slice_id, epoch, inputs, states)
         return found
+
+    def _cut(self, source: str, epoch: int) -> tuple[int, ...]:
+        end = self.cuts.get((source, epoch))
+        return () if end is None else (self.cuts.get((source, epoch - 1), 0), end)
 
     def _operate(self, slice_id: SliceId, epoch: int, inputs: list[int], states: dict[SliceId, int]) -> int:
         state = states.get(slice_id, 0)

@@ -11,16 +11,28 @@ STATEFUL = ("counts", "met")
 """Operators that keep state, in every topology here."""
 
 
-def word_count(recovery: Recovery | None = None, *, live: bool = False, deterministic: bool = True) -> Topology:
+def word_count(
+    recovery: Recovery | None = None, *, counts: int = 2, live: bool = False, deterministic: bool = True
+) -> Topology:
     """lines -> words -> counts (stateful, by key) -> out: two slices of each, one of the sink."""
     app = Topology("wordcount", epoch="100 ms")
     lines = app.source("lines", TokenSource(recorded=live), slices=2)
     words = app.operator(lines, name="words", slices=2, recovery=recovery)(one)
-    counted = app.operator(words, name="counts", key="word", slices=2, recovery=recovery, deterministic=deterministic)(
-        one
-    )
+    counted = app.operator(
+        words, name="counts", key="word", slices=counts, recovery=recovery, deterministic=deterministic
+    )(one)
     app.sink("out", counted, TokenSink())
     return app
+
+
+def live(recovery: Recovery | None = None) -> Topology:
+    """The word count on a live source: where an epoch ends is known only once it was cut."""
+    return word_count(recovery, live=True)
+
+
+def chance(recovery: Recovery | None = None) -> Topology:
+    """The word count with an operator that never makes the same twice."""
+    return word_count(recovery, deterministic=False)
 
 
 def chain(recovery: Recovery | None = None) -> Topology:

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ class World:
             store.full = full
 
 
-_CUTS = itertools.count()
+_CUTS = itertools.count(1)
 """No two cuts are the same, so an epoch that is cut again shows."""
 
 
@@ -67,8 +68,9 @@ class TokenReader(SourceReader):
     def cut(self, epoch: int, start: object) -> int:
         return next(_CUTS) if self.source.recorded else epoch
 
-    def read(self, epoch: int, start: object, end: object) -> int:
-        return source_token(self.slice_id, epoch)
+    def read(self, epoch: int, start: Any, end: Any) -> int:
+        cut = (start or 0, end) if self.source.recorded else ()
+        return source_token(self.slice_id, epoch, *cut)
 
 
 _OUTSIDE: WeakKeyDictionary[TokenSink, World] = WeakKeyDictionary()

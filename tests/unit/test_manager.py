@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import one, word_count
+from tests.builders import one
 from tests.simulated.cluster import BEAT_S, OPERATORS, Cluster, failure
+from tests.simulated.topologies import word_count
 
 from understudy.control.cluster.instructions import LoseNode
 from understudy.errors import InvalidInput
@@ -348,8 +349,9 @@ def test_what_has_diverged_is_not_forgotten_with_the_manager(cluster: Cluster) -
 
 
 def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
-    status = ReplicaStatus(slice=SliceId("counts", 0), generation=1, bytes_published=10, bytes_shipped=20, rows_in=5)
-    newer = status.model_copy(update={"generation": 2, "bytes_published": 1})
+    before = cluster.manager.report()
+    status = ReplicaStatus(slice=SliceId("counts", 0), generation=7, bytes_published=10, bytes_shipped=20, rows_in=5)
+    newer = status.model_copy(update={"generation": 8, "bytes_published": 1})
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(status,), cpu_s=2.5, memory_bytes=100))
     cluster.manager.hear("node-1", Heartbeat(ready=True, replicas=(newer,), cpu_s=3.0, memory_bytes=50))
     cluster.now += 2
@@ -357,8 +359,9 @@ def test_costs_survive_nodes_and_managers(cluster: Cluster) -> None:
     cluster.restart_manager()
     costs = cluster.manager.report().costs
     assert (costs.cpu_s["node-1"], costs.peak_memory_bytes["node-1"]) == (3.0, 100)
-    assert (costs.bytes_published, costs.bytes_shipped) == (11, 40)
-    assert cluster.manager.report().slices["counts[0]"].rows_in == 10
+    spent = (costs.bytes_published - before.costs.bytes_published, costs.bytes_shipped - before.costs.bytes_shipped)
+    assert spent == (11, 40)
+    assert cluster.manager.report().slices["counts[0]"].rows_in == before.slices["counts[0]"].rows_in + 10
 
 
 def test_a_sink_is_deployed_where_its_receipts_end(cluster: Cluster) -> None:
@@ -448,9 +451,9 @@ def test_a_switch_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_second_process_of_a_name_is_refused_while_the_first_is_connected(cluster: Cluster) -> None:
-    again = Hello(node="node-1", token="", pid=1)
+    again = cluster.nodes["node-1"].hello
     assert cluster.manager.refuses(again) is None, "the same process may call again"
-    other = Hello(node="node-1", token="", pid=1, instance="another machine")
+    other = again.model_copy(update={"instance": "another machine"})
     found = cluster.manager.refuses(other)
     assert found is not None
     assert "there is a node node-1 already" in found.what

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
 from tests.simulated.cluster import Cluster
 from tests.theatre import TOKEN, StageHands
 
@@ -39,7 +40,9 @@ def test_answers_match_the_schema(api: Any) -> None:
         @settings(max_examples=15, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
         @given(case=operation.as_strategy())
         def ask(case: Any) -> None:
-            case.call_and_validate(headers=BEARER)
+            # A run that was told to finish, or whose nodes were drained meanwhile, is not ready: 503 says so.
+            known = [not_a_server_error] if case.operation.label == "GET /health/ready" else []
+            case.call_and_validate(headers=BEARER, excluded_checks=known)
 
         ask()
     assert {"GET /api/v1/view", "GET /api/v1/plan", "GET /api/v1/events", "GET /api/v1/recoveries"} <= set(asked)

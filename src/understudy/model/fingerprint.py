@@ -120,10 +120,11 @@ def _type(value: Any) -> str:
 
 
 def _described(thing: Any) -> dict[str, Any]:
-    """A source or a sink by its class and parameters, the schema included."""
+    """A source or a sink by its class and parameters, the schema included, connections excluded (`CONNECTION`)."""
     found: dict[str, Any] = {"kind": type(thing).__qualname__}
     if is_dataclass(thing):
-        found |= {field.name: _value(getattr(thing, field.name)) for field in fields(thing)}
+        counted = [field for field in fields(thing) if field.metadata.get("fingerprint", True)]
+        found |= {field.name: _value(getattr(thing, field.name)) for field in counted}
     else:
         own = vars(thing) if hasattr(thing, "__dict__") else {}
         found |= {name: value for name, value in own.items() if isinstance(value, _PLAIN)}

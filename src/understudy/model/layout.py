@@ -98,6 +98,14 @@ class Layout:
 
     def channels(self, reader: SliceId) -> tuple[Channel, ...]:
         """In the order in which the rows of an epoch are merged: by operator, then slice."""
+        return self._channels[reader]
+
+    @cached_property
+    def _channels(self) -> dict[SliceId, tuple[Channel, ...]]:
+        """Asked for with every epoch, so they are found once."""
+        return {reader: self._channels_of(reader) for reader in self.slices}
+
+    def _channels_of(self, reader: SliceId) -> tuple[Channel, ...]:
         found = [
             Channel(number, upstream, edge.split, 0 if edge.split.whole else reader.index)
             for number, edge in enumerate(self[reader.operator].edges)
@@ -112,9 +120,15 @@ class Layout:
 
     def readers(self, upstream: SliceId) -> tuple[SliceId, ...]:
         """Who must have acknowledged a bag of this slice before it may be trimmed."""
-        return tuple(
-            reader for reader in self.slices if any(channel.upstream == upstream for channel in self.channels(reader))
-        )
+        return self._readers.get(upstream, ())
+
+    @cached_property
+    def _readers(self) -> dict[SliceId, tuple[SliceId, ...]]:
+        found: dict[SliceId, list[SliceId]] = {}
+        for reader in self.slices:
+            for upstream in dict.fromkeys(channel.upstream for channel in self.channels(reader)):
+                found.setdefault(upstream, []).append(reader)
+        return {upstream: tuple(readers) for upstream, readers in found.items()}
 
     def splits(self, name: str) -> tuple[Split, ...]:
         """The divisions in which this vertex writes its bags; those who read whole bags need none."""

@@ -61,7 +61,7 @@ class Enactor:
 
     @enact.register
     def _(self, instruction: CheckTopology) -> None:
-        self._memory.phase = Phase.CHECKING
+        self._memory.phase, self._memory.checked_by = Phase.CHECKING, instruction.node
         self._observer.members.send(instruction.node, Check())
 
     @enact.register

@@ -35,6 +35,8 @@ class RunMemory:
         self.store, self.topology, self._wall = store, topology, wall
         self.run = RunSpec(**store.fact("run"))
         self.phase = Phase(store.fact("phase") or Phase.GATHERING)
+        self.checked_by: str | None = None
+        """The node that was asked to check the topology."""
         self.operators = {k: Analysis(**v) for k, v in (store.fact("operators") or {}).items()}
         self.rhythm = Rhythm(**store.fact("rhythm")) if store.fact("rhythm") else None
         self.goal: int | None = store.fact("goal")
@@ -97,7 +99,12 @@ class RunMemory:
         self.store.keep({"lost": self.lost, "replacements": self.replacements})
 
     def welcome_back(self, node: str) -> None:
-        """A node that was given up was silent, not dead: no other node has to be started for it."""
+        """A node joins. One that was given up was silent, not dead: no other node has to be started for it.
+
+        One that was asked to check the topology is asked again: its answer may have been lost with its connection.
+        """
+        if self.phase is Phase.CHECKING and node == self.checked_by:
+            self.phase = Phase.GATHERING
         if self.lost.pop(node, None) is not None:
             self.replacements = max(0, self.replacements - 1)
             self.store.keep({"lost": self.lost, "replacements": self.replacements})

@@ -1,4 +1,4 @@
-"""Where rows go: files, a function, the terminal. Every sink writes each epoch as one transaction.
+"""Where rows go: files, a function, the terminal, Kafka, tables. Every sink writes each epoch as one transaction.
 
 - `interface`: what a sink promises: idempotent, all or nothing, durable. Start reading here to write one of your own;
 - one file per sink: `parquet` and `jsonlines` on `directory` write exactly once; `call` and `console` on `note` deliver
@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from understudy.sinks.call import Call
 from understudy.sinks.console import Console
+from understudy.sinks.delta import Delta
+from understudy.sinks.iceberg import Iceberg
 from understudy.sinks.interface import Sink, SinkWriter
 from understudy.sinks.jsonlines import JsonLines
+from understudy.sinks.kafka import Kafka
 from understudy.sinks.parquet import Parquet
+from understudy.sinks.postgres import Postgres
 
-__all__ = ["Call", "Console", "JsonLines", "Parquet", "Sink", "SinkWriter"]
+__all__ = ["Call", "Console", "Delta", "Iceberg", "JsonLines", "Kafka", "Parquet", "Postgres", "Sink", "SinkWriter"]

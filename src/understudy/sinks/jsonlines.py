@@ -72,31 +72,32 @@ def encode(rows: pa.Table) -> bytes:
 
 def lines(rows: pa.Table) -> list[str]:
     names = rows.column_names
-    columns = [_values(column) for column in rows.columns]
+    columns = [values_of(column) for column in rows.columns]
     dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
     if not names:
         return ["{}"] * rows.num_rows
     return [dump(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def values_of(column: pa.ChunkedArray) -> list[Any]:
     values: list[Any] = column.to_pylist()
     kind = column.type
     if pt.is_integer(kind) or pt.is_string(kind) or pt.is_boolean(kind):
         return values
-    return [_plain(value, kind) for value in values]
+    return [plain(value, kind) for value in values]
 
 
-def _plain(value: Any, kind: pa.DataType) -> Any:
+def plain(value: Any, kind: pa.DataType) -> Any:
+    """A value of this Arrow type in the words JSON has."""
     if value is None:
         return None
     if pt.is_map(kind):
         # Arrow gives pairs; two keys with the same text keep the last value, as everywhere in JSON.
-        return {_key(_plain(k, kind.key_type)): _plain(v, kind.item_type) for k, v in value}
+        return {_key(plain(k, kind.key_type)): plain(v, kind.item_type) for k, v in value}
     if pt.is_struct(kind):
-        return {field.name: _plain(value[field.name], field.type) for field in kind}
+        return {field.name: plain(value[field.name], field.type) for field in kind}
     if pt.is_nested(kind):
-        return [_plain(item, kind.value_type) for item in value]
+        return [plain(item, kind.value_type) for item in value]
     for python_type, write in _WRITERS:
         if isinstance(value, python_type):
             return write(value)

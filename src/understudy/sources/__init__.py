@@ -1,4 +1,4 @@
-"""Where rows come from: generated, read from files, or through any PySpark data source.
+"""Where rows come from: generated, read from files, from Kafka, or through any PySpark data source.
 
 - `interface`: what a source promises, so that an epoch can be read again. Start reading here to write one of your own;
 - one file per source: `generator` (the shortest example), `files` with `formats`, `reader` with `rows`;
@@ -14,6 +14,7 @@ from understudy.sources import shapes
 from understudy.sources.files import Files
 from understudy.sources.generator import Generator
 from understudy.sources.interface import EndOfSource, Source, SourceReader
+from understudy.sources.kafka import Kafka
 from understudy.sources.reader import Reader
 
-__all__ = ["EndOfSource", "Files", "Generator", "Reader", "Source", "SourceReader", "shapes"]
+__all__ = ["EndOfSource", "Files", "Generator", "Kafka", "Reader", "Source", "SourceReader", "shapes"]

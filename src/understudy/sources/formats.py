@@ -112,16 +112,20 @@ def _csv_blocks(path: Path, schema: pa.Schema, options: Options, start: Place, h
         names, first = _csv_header(path, options)
         start = max(start, first, key=lambda place: place.at)
     for line, block, after in _line_blocks(path, start):
-        whole = _csv_read(options, names, len(block) + 1)
         try:
-            rows = pyarrow.csv.read_csv(
-                pa.BufferReader(block), whole, _csv_parse(options), _csv_convert(schema, options)
-            )
+            rows = csv_rows(block, names, schema, options, line)
         except pa.ArrowInvalid as error:
             if "Empty CSV file" in str(error):
                 continue
             raise _csv_error(error, line, header) from error
-        yield Piece(_parse_times(rows, schema, line), after)
+        yield Piece(rows, after)
+
+
+def csv_rows(block: bytes, names: list[str], schema: pa.Schema, options: Options, line: int = 1) -> pa.Table:
+    """The rows of whole lines, of which the first has this number; `names` are the columns of the lines."""
+    whole = _csv_read(options, names, len(block) + 1)
+    rows = pyarrow.csv.read_csv(pa.BufferReader(block), whole, _csv_parse(options), _csv_convert(schema, options))
+    return _parse_times(rows, schema, line)
 
 
 def _csv_header(path: Path, options: Options) -> tuple[list[str], Place]:
@@ -203,14 +207,11 @@ def _csv_error(error: Exception, first_line: int, header: bool) -> Exception:
 
 
 def _json(path: Path, schema: pa.Schema, _: Options, start: Place) -> Iterator[Piece]:
-    texts = pa.schema([f.with_type(pa.string()) if _zoned(f.type) else f for f in schema])
-    parse = pyarrow.json.ParseOptions(explicit_schema=texts, unexpected_field_behavior="ignore")
     for line, block, after in _line_blocks(path, start):
         if not block.strip():
             continue
-        whole = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         try:
-            table = pyarrow.json.read_json(pa.BufferReader(block), whole, parse)
+            table = json_rows(block, schema, line)
         except pa.ArrowInvalid as error:
             why = str(error).splitlines()[0]
             found = _ROW.search(why)
@@ -219,7 +220,15 @@ def _json(path: Path, schema: pa.Schema, _: Options, start: Place) -> Iterator[P
                 why,
                 "write one JSON object a line, with values of the schema's types",
             ) from error
-        yield Piece(_parse_times(table, schema, line), after)
+        yield Piece(table, after)
+
+
+def json_rows(block: bytes, schema: pa.Schema, line: int = 1) -> pa.Table:
+    """The rows of whole lines, of which the first has this number."""
+    texts = pa.schema([f.with_type(pa.string()) if _zoned(f.type) else f for f in schema])
+    parse = pyarrow.json.ParseOptions(explicit_schema=texts, unexpected_field_behavior="ignore")
+    whole = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    return _parse_times(pyarrow.json.read_json(pa.BufferReader(block), whole, parse), schema, line)
 
 
 def _text(path: Path, schema: pa.Schema, _: Options, start: Place) -> Iterator[Piece]:

@@ -80,7 +80,7 @@ def _turn(action: actions.Turn, replica: QueryReplica) -> None:
     """What becomes true at once with a capability; what takes time was an action before."""
     live, deploy = replica.live, replica.deploy
     match action.capability, action.on:
-        case Capability.SYNCED, True:
+        case Capability.DEPLOYED, True:
             if not deploy.primary:
                 live.update(state=State.RUNNING)
         case Capability.PROCESSES, True:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from understudy.model.capabilities import Capabilities, Capability
 
@@ -31,5 +32,7 @@ def steps(now: Capabilities, target: Capabilities) -> Iterator[Step]:
             yield Step(capability, False)
 
 
+@cache
 def next_step(now: Capabilities, target: Capabilities) -> Step | None:
+    """The first step from one set of capabilities to another; None if they are the same. Asked in every decision."""
     return next(steps(now, target), None)
