@@ -42,7 +42,7 @@ SLICES = [f"{name}[{i}]" for name, slices in (("users", 16), ("sessions", 16), (
 def age(home: Home, receipts: int, events: int) -> None:
     """Fills the store as a long run would have."""
     store = SqliteStore(home.database)
-    store.keep({"run": RunSpec(id="age", app=str(HERE / "fifty.py"), nodes=NODES).model_dump()})
+    store.keep({"run": RunSpec.of("age", str(HERE / "fifty.py"), nodes=NODES).model_dump()})
     began = time.time() - receipts
     for first in range(0, receipts, BATCH):
         epochs = range(first, min(receipts, first + BATCH))

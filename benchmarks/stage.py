@@ -51,7 +51,7 @@ def playing(drop_every_s: float = 0.0) -> Iterator[Stage]:
     """Until every slice is healthy, then as long as the caller likes."""
     with tempfile.TemporaryDirectory() as folder:
         home, port = Home(Path(folder)), free_port()
-        prepare(home, RunSpec(id="stage", app=str(HERE / "fifty.py"), nodes=NODES, allow_faults=True))
+        prepare(home, RunSpec.of("stage", str(HERE / "fifty.py"), nodes=NODES, allow_faults=True))
         manager = spawn("manager", "understudy.runtime.serve", [folder, str(port)], home.logs / "manager.log", {})
         stage = Stage(f"http://127.0.0.1:{port}", home.token())
         cast = None

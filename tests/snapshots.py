@@ -15,7 +15,7 @@ from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView, Phase
 
 LAYOUT = word_count_layout()
-DETECTOR = Detector(heartbeat_s=0.1, misses=30)
+DETECTOR = Detector()
 LINES, WORDS, COUNTS, OTHER = (SliceId.parse(n) for n in ("lines[0]", "words[0]", "counts[0]", "counts[1]"))
 
 

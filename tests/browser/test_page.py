@@ -145,7 +145,7 @@ def test_themes(watched: Watched, theatre: Theatre) -> None:
 
 def test_faults_are_offered_only_where_they_are_allowed(browser: Browser, theatre: Theatre) -> None:
     manager = theatre.cluster.manager
-    manager.memory.run = manager.run.model_copy(update={"allow_faults": False})
+    manager.memory.run = manager.run.changed(allow_faults=False)
     page = browser.new_page()
     page.goto(f"{theatre.url}/#tryit")
     expect(page.locator("main[data-view=topology]")).to_be_visible()

@@ -75,7 +75,7 @@ class Cluster:
             sink.sink.write_to(self.world)
         self.store = SqliteStore(Path(":memory:"))
         usual: dict[str, Any] = {"heartbeat_s": BEAT_S, "misses": 5}
-        run = RunSpec(id="r", app="app.py", nodes=nodes, **(usual | spec))
+        run = RunSpec.of("r", "app.py", nodes=nodes, **(usual | spec))
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.generations: dict[SliceId, int] = {}
         self.started = 0

@@ -72,7 +72,8 @@ class SimHost:
             backlog=run.backlog,
             clock=self.clock,
             wall=cluster.wall,
-            load=NodeLoad(counts=run.primaries_first and not run.fast),
+            load=NodeLoad(run.config.overload, counts=run.primaries_first and not run.fast),
+            shipping=run.config.shipping,
         )
 
     def measure(self) -> None:

@@ -153,7 +153,7 @@ def test_a_home_remembers_what_was_asked(tmp_path: Path) -> None:
         home.stored()
     store = SqliteStore(home.database)
     assert not home.exists(), "a power cut before the first record leaves an empty database"
-    spec = RunSpec(id="r", app="app.py", settings={"a": "b"}, for_s=1.5, replace=True)
+    spec = RunSpec.of("r", "app.py", settings={"a": "b"}, for_s=1.5, replace=True)
     store.keep({"run": spec.model_dump()})
     assert home.exists()
     assert home.stored() == spec

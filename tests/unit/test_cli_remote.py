@@ -172,7 +172,7 @@ def test_switch_posts_slice_and_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
         (["status", "--wach"], "--watch"),
         (["stat"], "No such command 'stat'"),
         (["events", "--after", "yesterday"], "--after"),
-        (["run", "app.py", "--nodes", "0"], "--nodes"),
+        (["run", "app.py", "--epochs", "0"], "--epochs"),
         (["kill"], "NODE"),
     ],
 )

@@ -14,12 +14,14 @@ from typer.testing import CliRunner
 from understudy import settings
 from understudy.cli.main import app
 from understudy.coordination.sqlite import SqliteStore
+from understudy.errors import InvalidInput
 from understudy.model.fingerprint import of_application
 from understudy.model.messages import Failure
 from understudy.model.report import Report
 from understudy.model.run import RunSpec
-from understudy.runtime import launcher
+from understudy.runtime import launcher, prepare
 from understudy.runtime.application import load
+from understudy.runtime.home import Home
 from understudy.runtime.prepare import versions
 
 APP = """import understudy as us
@@ -116,7 +118,7 @@ def test_options_given_anew_replace_those_stored(file: Path, stopped: list[RunSp
     call(str(file), "--home", "home", "--resume", "--nodes", "2", "--no-replace", "--for", "30s", "--set", "seed=9")
     first, second = stopped
     changed = {"nodes": 2, "replace": False, "epochs": None, "for_s": 30.0, "settings": {"rate": "50", "seed": "9"}}
-    assert second == first.model_copy(update=changed)
+    assert second == first.changed(**changed)
 
 
 def test_a_default_that_is_written_down_counts_as_given(file: Path, stopped: list[RunSpec]) -> None:
@@ -125,9 +127,55 @@ def test_a_default_that_is_written_down_counts_as_given(file: Path, stopped: lis
     assert (stopped[1].nodes, stopped[1].profile, stopped[1].domains) == (3, "quick", 2)
 
 
+@pytest.mark.parametrize("broken", ["check_port", "reopen"])
+def test_a_run_that_is_refused_leaves_its_home_unlocked(
+    file: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InvalidInput("no", why="no", fix="no")
+
+    call(str(file), *OPTIONS, "--home", "home")
+    monkeypatch.setattr(prepare, broken, refuse)
+    result = CliRunner().invoke(app, ["run", str(file), "--home", "home", "--resume"])
+    assert result.exit_code == 2
+    Home(Path("home")).lock().close()
+    assert result.exception is not None, "it holds the frames that held the lock"
+
+
 def test_stored_options_are_checked_together_with_new_ones(file: Path) -> None:
     call(str(file), *OPTIONS, "--home", "home")
     assert "--domains 2" in call(str(file), "--home", "home", "--resume", "--nodes", "1", code=2)
+
+
+def test_a_run_is_configured_by_file_environment_and_options(
+    file: Path, stopped: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("understudy.toml").write_text("[cluster]\nnodes = 4\ndomains = 2\n[detector]\nmisses = 20\n")
+    monkeypatch.setenv("UNDERSTUDY_CLUSTER_DOMAINS", "3")
+    call(str(file), "--port", "0", "--misses", "7")
+    config = stopped[0].config
+    assert (config.cluster.nodes, config.cluster.domains, config.detector.misses) == (4, 3, 7)
+
+
+def test_a_resumed_run_holds_its_configuration(
+    file: Path, stopped: list[RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("understudy.toml").write_text("[cluster]\nnodes = 4\n[shipping]\nmax_failures = 9\n")
+    call(str(file), "--port", "0", "--home", "home")
+    Path("understudy.toml").write_text("[cluster]\nnodes = 2\n")
+    monkeypatch.setenv("UNDERSTUDY_CLUSTER_NODES", "1")
+    call(str(file), "--home", "home", "--resume")
+    assert stopped[1] == stopped[0], "neither the file beside the application nor the environment count"
+    call(str(file), "--home", "home", "--resume", "--config", "understudy.toml", "--misses", "7")
+    assert stopped[2] == stopped[0].changed(nodes=2, misses=7)
+    call(str(file), "--home", "home", "--resume")
+    assert stopped[3] == stopped[2], "what was given anew is stored"
+
+
+def test_a_resumed_run_checks_what_it_is_given(file: Path) -> None:
+    call(str(file), "--port", "0", "--home", "home")
+    assert "--misses none" in call(str(file), "--home", "home", "--resume", "--misses", "none", code=2)
+    assert "--config" in call(str(file), "--home", "home", "--resume", "--config", "nowhere.toml", code=2)
 
 
 CHANGES = {

@@ -22,7 +22,6 @@ from tests.snapshots import (
     snapshot,
 )
 
-from understudy.control.cluster.decide import PATIENCE_S
 from understudy.control.cluster.instructions import (
     CheckTopology,
     DeployReplica,
@@ -33,10 +32,13 @@ from understudy.control.cluster.instructions import (
     SetGoal,
     StopReplica,
 )
-from understudy.control.cluster.recovering import MAX_FAILURES
 from understudy.control.cluster.snapshot import Snapshot
+from understudy.model.config import DEFAULTS
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Phase
+
+MAX_FAILURES = DEFAULTS.recovery.max_failures
+PATIENCE_S = DEFAULTS.cluster.start_s
 
 
 def test_when_all_is_well_there_is_nothing_to_do() -> None:

@@ -15,12 +15,12 @@ import pytest
 from tests.simulated.cluster import Cluster
 from tests.snapshots import COUNTS, DETECTOR, assigns, decided, healthy, node, replica, snapshot
 
-from understudy.control.cluster.detector import STUCK_S, is_stuck, stalls
+from understudy.control.cluster.detector import is_stuck, stalls
 from understudy.control.cluster.instructions import FailRun, LoseNode
 from understudy.control.cluster.reactions import react
-from understudy.control.cluster.recovering import MAX_FAILURES
 from understudy.errors import InvalidInput
 from understudy.model.capabilities import ROWS
+from understudy.model.config import DEFAULTS
 from understudy.model.faults import Fault
 from understudy.model.messages import Heartbeat, Steps
 from understudy.model.names import SliceId
@@ -34,6 +34,10 @@ from understudy.runtime.processes import signal_jvm
 from understudy.stream.failures import QueryEnded
 from understudy.stream.jvm_pulse import Pulse, how_it_ended, watch_end
 from understudy.stream.query import QueryReplica
+
+MAX_FAILURES = DEFAULTS.recovery.max_failures
+LIMITS = DEFAULTS.detector
+STUCK_S = DEFAULTS.detector.stuck_s
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
 
@@ -67,7 +71,7 @@ def test_a_last_word_is_believed_at_once() -> None:
 def test_a_replica_is_suspected_when_a_batch_takes_far_longer_than_the_last(
     stalled_s: float, batch_s: float, done: bool, expected: bool
 ) -> None:
-    assert stalls(replica(COUNTS, stalled_s=stalled_s, batch_s=batch_s, steps=Steps(done=done))) is expected
+    assert stalls(replica(COUNTS, stalled_s=stalled_s, batch_s=batch_s, steps=Steps(done=done)), LIMITS) is expected
 
 
 def test_a_suspected_replica_wakes_its_secondary_until_it_moves_again() -> None:
@@ -90,8 +94,8 @@ def test_a_suspected_replica_wakes_its_secondary_until_it_moves_again() -> None:
 def test_a_replica_that_never_finishes_fails_and_is_tried_again() -> None:
     base = healthy()
     hung = replica(COUNTS, stalled_s=STUCK_S + 1)
-    assert is_stuck(hung)
-    assert not is_stuck(replica(COUNTS, stalled_s=STUCK_S + 1, batch_s=60.0)), "its batches take that long"
+    assert is_stuck(hung, LIMITS)
+    assert not is_stuck(replica(COUNTS, stalled_s=STUCK_S + 1, batch_s=60.0), LIMITS), "its batches take that long"
     nodes = tuple(
         replace(view, replicas=tuple(hung if r.slice == COUNTS else r for r in view.replicas)) for view in base.nodes
     )

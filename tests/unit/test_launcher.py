@@ -14,13 +14,19 @@ import psutil
 import pytest
 
 from understudy.errors import Unavailable
+from understudy.model.config import DEFAULTS
 from understudy.model.run import RunSpec
 from understudy.runtime import faults
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import Launcher
-from understudy.runtime.manager_restarts import CALM_S, HUNG_S, MAX_RESTARTS, START_S, Measure, Vigil
+from understudy.runtime.manager_restarts import Measure, Vigil
 from understudy.runtime.prepare import prepare
 from understudy.runtime.processes import Child, spawn
+
+CALM_S = DEFAULTS.manager.calm_s
+HUNG_S = DEFAULTS.manager.hung_s
+MAX_RESTARTS = DEFAULTS.manager.max_restarts
+START_S = DEFAULTS.manager.start_s
 
 
 def beats(vigil: Vigil, begin: float, seconds: float, **seen: Any) -> list[Measure]:

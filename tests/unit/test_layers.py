@@ -16,6 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "settings": {"errors"},
     "model": {"errors"},
+    "config": {"model", "errors"},
     "control/replica": {"model", "errors"},
     "control/schemes": {"control/replica", "model", "errors"},
     "control/cluster": {"control/schemes", "control/replica", "model", "errors"},
@@ -33,7 +34,10 @@ ALLOWED: dict[str, set[str]] = {
     "web": {"reporting"} | DECISIONS | {"model", "errors"},
     "runtime": {"web", "reporting", "stream"} | DECISIONS | DATA | BASE,
     "testing": {"runtime", "reporting", "stream"} | DATA | BASE,
-    "cli": {"web", "reporting", "stream", "runtime", "planning", "simulate", "testing"} | DECISIONS | DATA | BASE,
+    "cli": {"web", "reporting", "stream", "runtime", "planning", "simulate", "testing", "config"}
+    | DECISIONS
+    | DATA
+    | BASE,
     "": {"cli", "sources", "sinks"} | BASE,
 }
 """For every package, the packages it may import besides itself. "" is the package `understudy` itself."""
@@ -115,7 +119,7 @@ def test_only_stream_and_simulate_import_pyspark() -> None:
 
 
 DOORS = ["control", "control/application", "control/cluster", "control/schemes", "reporting", "coordination"]
-DOORS += ["runtime", "web", "cli", "model"]
+DOORS += ["runtime", "web", "cli", "model", "config"]
 
 
 @pytest.mark.parametrize("package", DOORS)

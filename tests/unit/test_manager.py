@@ -13,12 +13,13 @@ from tests.simulated.topologies import word_count
 
 from understudy.control.cluster.instructions import LoseNode
 from understudy.errors import InvalidInput
+from understudy.model.config import DEFAULTS
 from understudy.model.messages import Analysis, Check, Checked, Heartbeat, Hello, Receipt, ReplicaStatus, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.snapshot import Phase
-from understudy.runtime.manager import GRACE_S
 
+GRACE_S = DEFAULTS.manager.grace_s
 COUNTS = SliceId("counts", 0)
 
 

@@ -13,14 +13,17 @@ from tests.snapshots import COUNTS, DETECTOR, LAYOUT, assigns, decided, node, re
 
 from understudy.control.cluster.deploying import agrees, deployments
 from understudy.control.cluster.instructions import LoseNode
-from understudy.control.cluster.reactions import BUDGET, react
+from understudy.control.cluster.reactions import react
 from understudy.control.cluster.secondaries import protection
 from understudy.control.schemes.overload import late, throttle
 from understudy.model.capabilities import ALL, ROWS
+from understudy.model.config import DEFAULTS
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Reaction, Recovery, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView, Secondary
+
+BUDGET = DEFAULTS.recovery.stand_ins_per_minute
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
 SLICE = Assignment(COUNTS, "node-1", 1, scheme=HOT, secondary=Secondary("node-2", 2), issued=2)

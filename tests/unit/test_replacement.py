@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from understudy.control.cluster.replacement import PATIENCE_S, may_replace
+from understudy.control.cluster.replacement import may_replace
+from understudy.model.config import DEFAULTS
 from understudy.model.snapshot import Phase
 from understudy.model.view import NodeState, RunState, SliceState
+
+PATIENCE_S = DEFAULTS.cluster.replace_after_s
 
 
 def state(nodes: int, **changes: Any) -> RunState:
@@ -56,11 +59,11 @@ def state(nodes: int, **changes: Any) -> RunState:
     ],
 )
 def test_replacing(nodes: int, changes: dict[str, Any], missing_s: float, expected: bool) -> None:
-    assert may_replace(state(nodes, **changes), missing_s, running=nodes, wanted=3) is expected
+    assert may_replace(state(nodes, **changes), missing_s, running=nodes, limits=DEFAULTS.cluster) is expected
 
 
 @pytest.mark.parametrize("nodes", [0, 2])
 def test_no_more_nodes_run_at_once_than_twice_as_many_as_are_wanted(nodes: int) -> None:
     """Nodes that are given up and still run show that the machine is full: another one would not help."""
-    assert may_replace(state(nodes), PATIENCE_S, running=5, wanted=3)
-    assert not may_replace(state(nodes), PATIENCE_S, running=6, wanted=3)
+    assert may_replace(state(nodes), PATIENCE_S, running=5, limits=DEFAULTS.cluster)
+    assert not may_replace(state(nodes), PATIENCE_S, running=6, limits=DEFAULTS.cluster)

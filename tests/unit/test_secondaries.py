@@ -13,19 +13,21 @@ from tests.snapshots import COUNTS, OTHER, WORDS, assigns, decided, failing, hea
 from understudy.control.cluster.deploying import deployments
 from understudy.control.cluster.instructions import DeployReplica, StopReplica
 from understudy.control.cluster.secondaries import (
-    MAX_MISHAPS,
-    REST_EPOCHS,
     allowed,
     initial_scheme,
     protection,
 )
 from understudy.control.cluster.snapshot import Snapshot
 from understudy.model.capabilities import ALL, LADDER, OFF, ROWS
+from understudy.model.config import DEFAULTS
 from understudy.model.layout import Kind, Vertex
 from understudy.model.messages import State, Steps
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Recovery, Scheme
 from understudy.model.snapshot import Assignment, Secondary
+
+MAX_MISHAPS = DEFAULTS.recovery.max_secondary_failures
+REST_EPOCHS = DEFAULTS.recovery.rest_epochs
 
 LAYOUT = word_count_layout()
 HOT = Scheme.PASSIVE_STANDBY_HOT

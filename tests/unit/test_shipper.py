@@ -21,6 +21,7 @@ from understudy.control.replica.shipping import Stage, after, first_stage, is_du
 from understudy.errors import UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
+from understudy.model.config import DEFAULTS, ShippingSection
 from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
 from understudy.model.page import Health
@@ -51,12 +52,23 @@ class FakeGated:
         return (epoch * 1000, None)
 
 
-def a_replica(tmp_path: Path, deploy: Deploy, query: Any = None, now: Callable[[], float] = lambda: 0.0) -> Any:
+def a_replica(
+    tmp_path: Path,
+    deploy: Deploy,
+    query: Any = None,
+    now: Callable[[], float] = lambda: 0.0,
+    limits: ShippingSection = DEFAULTS.shipping,
+) -> Any:
     """As much of a replica as a shipper needs."""
     log = FileLog(tmp_path / "log", Disk())
     layout = SimpleNamespace(readers=lambda _: ())
     context = SimpleNamespace(
-        log=log, layout=layout, clock=now, released=lambda _: -1, edge=SimpleNamespace(signal=threading.Event)
+        log=log,
+        layout=layout,
+        clock=now,
+        released=lambda _: -1,
+        edge=SimpleNamespace(signal=threading.Event),
+        shipping=limits,
     )
     return SimpleNamespace(
         slice=COUNTS,
@@ -140,11 +152,11 @@ def test_the_order_of_a_shipment() -> None:
 class Failing:
     """A shipper whose shipments fail while `broken`; time is a number."""
 
-    def __init__(self, tmp_path: Path, shipped_to: int = 4) -> None:
+    def __init__(self, tmp_path: Path, shipped_to: int = 4, limits: ShippingSection = DEFAULTS.shipping) -> None:
         self.now, self.broken = 0.0, True
         self.given_up: list[UnderstudyError] = []
         deploy = Deploy(slice=COUNTS, generation=1, ship_every=5)
-        self.replica = a_replica(tmp_path, deploy, now=lambda: self.now)
+        self.replica = a_replica(tmp_path, deploy, now=lambda: self.now, limits=limits)
         self.replica.live.update(shipped_to=shipped_to)
         self.replica.give_up = self.given_up.append
         self.shipper = Shipper(self.replica)
@@ -162,7 +174,6 @@ class Failing:
                 self.shipper._attempt(self.shipper._shipment)
             self.now += every_s
 
-    @property
     def told(self) -> tuple[int, str | None]:
         status = self.replica.live.picture()
         return status.ship_failures, status.ship_error
@@ -171,10 +182,10 @@ class Failing:
 def test_failed_shipments_are_counted_until_one_works(tmp_path: Path) -> None:
     failing = Failing(tmp_path)
     failing.try_for(15.0)
-    assert failing.told == (3, "PermissionError: checkpoints is read-only")
+    assert failing.told() == (3, "PermissionError: checkpoints is read-only")
     failing.broken = False
     failing.try_for(5.0)
-    assert not any(failing.told)
+    assert failing.told() == (0, None)
     assert failing.given_up == []
 
 
@@ -191,6 +202,12 @@ def test_a_replica_that_cannot_ship_for_a_minute_fails_with_the_reason(
     assert found.final is final, "a replica that never could would fail again"
     assert "could not be shipped, 13 times in 60 s" in found.what
     assert "read-only" in found.why
+
+
+def test_how_long_it_may_fail_is_configured(tmp_path: Path) -> None:
+    failing = Failing(tmp_path, limits=ShippingSection(max_failures=2, failing_s=5.0))
+    failing.try_for(10.0)
+    assert len(failing.given_up) == 1
 
 
 def test_many_quick_failures_are_not_enough(tmp_path: Path) -> None:

@@ -10,12 +10,17 @@ from tests.snapshots import LAYOUT, node, replica
 
 from understudy.control.cluster.deploying import deployments
 from understudy.control.cluster.secondaries import effective
-from understudy.control.cluster.throttling import CALM_S, FULL_S, NEXT_S, throttle
+from understudy.control.cluster.throttling import throttle
 from understudy.model.capabilities import ROWS
+from understudy.model.config import DEFAULTS
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Recovery, Scheme
 from understudy.model.snapshot import Assignment, NodeView, Secondary, Throttle
+
+CALM_S = DEFAULTS.overload.calm_s
+FULL_S = DEFAULTS.overload.full_s
+NEXT_S = DEFAULTS.overload.next_s
 
 HOT = Scheme.PASSIVE_STANDBY_HOT
 NAMES = ("words[0]", "words[1]", "counts[0]", "counts[1]")

@@ -258,7 +258,7 @@ def test_nobody_stays_frozen_when_the_manager_ends(cluster: Cluster, hands: Stag
 def test_commands_name_what_is_wrong(client: TestClient, cluster: Cluster, hands: StageHands, verb: str) -> None:
     answer = client.post(f"/api/v1/nodes/node-9/{verb}", json={}, headers=BEARER)
     assert (answer.status_code, "node-1, node-2, node-3" in answer.json()["detail"]) == (404, True)
-    cluster.manager.memory.run = cluster.manager.run.model_copy(update={"allow_faults": False})
+    cluster.manager.memory.run = cluster.manager.run.changed(allow_faults=False)
     answer = client.post(f"/api/v1/nodes/node-1/{verb}", json={}, headers=BEARER)
     assert (answer.status_code, "--allow-faults" in answer.json()["detail"]) == (403, True)
     assert hands.done == []

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 
 from understudy.cli.remote import JSON
+from understudy.model.config import DEFAULTS
 
 
 def doctor(
     home: Annotated[Path, typer.Option(help="Where runs shall live.")] = Path(".understudy"),
-    host: Annotated[str, typer.Option(help="The manager's address.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The manager's port.")] = 8787,
-    nodes: Annotated[int, typer.Option(min=1, help="How many nodes shall run.")] = 3,
+    host: Annotated[str, typer.Option(help="The manager's address.")] = DEFAULTS.web.host,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The manager's port.")] = DEFAULTS.web.port,
+    nodes: Annotated[int, typer.Option(min=1, help="How many nodes shall run.")] = DEFAULTS.cluster.nodes,
     as_json: JSON = False,
 ) -> None:
     """Check Java, PySpark, ports, disk, memory and permissions; exits with 1 if something must be mended."""

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from understudy.cli import availability, controller
+from understudy.cli.config import config
 from understudy.cli.doctor import doctor
 from understudy.cli.events import events
 from understudy.cli.fidelity import fidelity
@@ -67,7 +68,7 @@ def _root() -> None:
 
 
 watching = (status, events, switch, kill, freeze, drain, doctor, report)
-for verb in (run, node, topology, *watching, plan, fidelity, mc_trees, plan_compare):
+for verb in (run, config, node, topology, *watching, plan, fidelity, mc_trees, plan_compare):
     app.command(verb.__name__.replace("_", "-"))(verb)
 app.add_typer(availability.app, name="availability")
 app.add_typer(controller.app, name="controller")

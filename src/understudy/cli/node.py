@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from understudy.errors import InvalidInput
+from understudy.model.config import DEFAULTS
 
 
 def node(
     join: Annotated[str, typer.Option(help="The manager, like http://127.0.0.1:8787.", show_default=False)],
     name: Annotated[str | None, typer.Option(help="What to call this node; default: host and process.")] = None,
     token_file: Annotated[Path | None, typer.Option(help="The file 'token' in the run's home directory.")] = None,
-    master: Annotated[str, typer.Option(help="Spark master of this node.")] = "local[1]",
+    master: Annotated[str, typer.Option(help="Spark master of this node.")] = DEFAULTS.cluster.master,
     domain: Annotated[str, typer.Option(help="What this node fails together with: a rack, a zone.")] = "",
 ) -> None:
     """Start a node by hand and join it to a running manager.

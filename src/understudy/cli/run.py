@@ -7,7 +7,6 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +14,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from understudy.cli.options import SETTINGS, settings
+from understudy.cli.options import CONFIG, SETTINGS, configured, settings
+from understudy.config import ambient, effective, existing, from_file, from_options
 from understudy.errors import InvalidInput, Unavailable
 from understudy.model.faults import Fault
-from understudy.model.recovery import Reaction, Scheme, member
-from understudy.model.run import Detectors, RunSpec
+from understudy.model.run import RunSpec
 from understudy.model.topology import Topology, seconds
 
 if TYPE_CHECKING:
@@ -29,15 +28,17 @@ if TYPE_CHECKING:
 
 
 def run(
-    context: typer.Context,
     app: Annotated[Path, typer.Argument(help="The Python file with the topology.", show_default=False)],
-    nodes: Annotated[int, typer.Option(min=1, help="How many nodes to start.")] = 3,
-    master: Annotated[str, typer.Option(help="Spark master of every node.")] = "local[1]",
+    nodes: Annotated[str | None, configured("cluster.nodes")] = None,
+    master: Annotated[str | None, configured("cluster.master")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Process exactly so many epochs, drain, stop.")] = None,
     for_: Annotated[str | None, typer.Option("--for", help="Run for so long, like 60s, then drain and stop.")] = None,
-    fast: Annotated[bool, typer.Option("--fast/--no-fast", help="Do not wait for the clock between epochs.")] = False,
+    fast: Annotated[
+        bool | None,
+        typer.Option("--fast/--no-fast", help="Do not wait for the clock between epochs.", show_default="no-fast"),
+    ] = None,
     home: Annotated[Path | None, typer.Option(help="Where state lives; default: a new one under .understudy/.")] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The manager's port; 0 picks a free one.")] = 8787,
+    port: Annotated[str | None, configured("web.port")] = None,
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Go on with the run in a home directory, with its options where none are given."),
@@ -47,34 +48,19 @@ def run(
         typer.Option(help="Cause a fault, like kill:node-2@epoch12 or freeze:node-2/jvm@8s+3s; repeatable."),
     ] = None,
     set_: SETTINGS = None,
-    replace: Annotated[
-        bool, typer.Option("--replace/--no-replace", help="Start a new node for every one that is lost.")
-    ] = False,
-    allow_faults: Annotated[
-        bool,
-        typer.Option("--allow-faults/--no-allow-faults", help="Let 'understudy kill' and the dashboard cause faults."),
-    ] = False,
-    token_to_read: Annotated[
-        bool,
-        typer.Option(
-            "--token-to-read/--no-token-to-read", help="Ask for the token even to read from this machine: for proxies."
-        ),
-    ] = False,
+    config: CONFIG = None,
+    replace: Annotated[bool | None, configured("cluster.replace")] = None,
+    allow_faults: Annotated[bool | None, configured("web.allow_faults")] = None,
+    token_to_read: Annotated[bool | None, configured("web.token_to_read")] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report to this JSON file.")] = None,
-    scheme: Annotated[str | None, typer.Option(help="Protect every operator by this scheme.")] = None,
-    reaction: Annotated[
-        str | None, typer.Option(help="Answer slow nodes for every operator: conservative or speculative.")
-    ] = None,
-    heartbeat: Annotated[str, typer.Option(help="Time between two heartbeats of a node.")] = "100ms",
-    misses: Annotated[int, typer.Option(min=1, help="Missed heartbeats until a silent node counts as dead.")] = 30,
-    wake_misses: Annotated[
-        int, typer.Option(min=1, help="Missed heartbeats until a speculative secondary stands in.")
-    ] = 1,
-    detector: Annotated[
-        str, typer.Option(help="Who is slow: heartbeat, or benchmark, which also times a known piece of work.")
-    ] = "heartbeat",
-    domains: Annotated[int, typer.Option(min=0, help="Spread the nodes over so many failure domains.")] = 0,
-    profile: Annotated[str, typer.Option(help="JVM settings: quick starts sooner, full processes more.")] = "quick",
+    scheme: Annotated[str | None, configured("recovery.scheme")] = None,
+    reaction: Annotated[str | None, configured("recovery.reaction")] = None,
+    heartbeat: Annotated[str | None, configured("detector.heartbeat_s")] = None,
+    misses: Annotated[str | None, configured("detector.misses")] = None,
+    wake_misses: Annotated[str | None, configured("detector.misses_to_stand_in")] = None,
+    detector: Annotated[str | None, configured("detector.kind")] = None,
+    domains: Annotated[str | None, configured("cluster.domains")] = None,
+    profile: Annotated[str | None, configured("jvm.profile")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -84,42 +70,48 @@ def run(
     from understudy.runtime.prepare import check, check_port, prepare, reopen
 
     faults = [Fault.parse(spec) for spec in fault or []]
-    options: dict[str, Any] = {"app": str(app.resolve()), "set_": settings(set_), "nodes": nodes, "master": master}
-    options |= {"epochs": epochs, "for_": None if for_ is None else seconds(for_), "fast": fast, "replace": replace}
-    options |= {"profile": profile, "domains": domains, "allow_faults": allow_faults, "port": port}
-    options |= {"token_to_read": token_to_read}
-    options |= {"reaction": None if reaction is None else member(Reaction, reaction, "reaction")}
-    options |= {"heartbeat": _heartbeat(heartbeat), "misses": misses, "wake_misses": wake_misses}
-    options |= {"detector": member(Detectors, detector, "detector")}
-    options |= {"scheme": None if scheme is None else member(Scheme, scheme, "scheme")}
+    fields: dict[str, Any] = {"app": str(app.resolve()), "settings": settings(set_)}
+    asked = {"epochs": epochs, "for_s": None if for_ is None else seconds(for_), "fast": fast}
+    fields |= {name: value for name, value in asked.items() if value is not None}
+    options: dict[str, Any] = {"--nodes": nodes, "--master": master, "--domains": domains, "--replace": replace}
+    options |= {"--detector": detector, "--heartbeat": heartbeat, "--misses": misses, "--wake-misses": wake_misses}
+    options |= {"--scheme": scheme, "--reaction": reaction, "--profile": profile}
+    options |= {"--port": port, "--allow-faults": allow_faults, "--token-to-read": token_to_read}
+    given = from_options(options)
     if report is not None:
         _check_report(report)
     if resume:
-        given = {name: value for name, value in options.items() if _is_given(context, name)}
-        place, spec, topology = _stored_run(app, home, fields_of(given))
+        # The file beside the application and the environment may have changed since the run began.
+        named = [] if config is None else from_file(existing(config))
+        anew = effective([*named, *given]).given()
+        place, spec, topology = _stored_run(app, home, fields | {"config": anew})
     else:
-        place, spec, topology = _new_run(app, home, fields_of(options))
+        chosen = effective([*ambient(app.resolve().parent, config), *given]).config
+        place, spec, topology = _new_run(app, home, fields | {"config": chosen})
     check(spec, topology, faults)
     if not resume:
-        check_port(spec.port)
-    lock = _lock(place)
-    if resume:
-        check_port(spec.port)
-        reopen(place, spec, topology)
-    else:
-        prepare(place, spec)
+        check_port(spec.port, spec.config.web.host)
     console = Console(stderr=True, quiet=quiet)
-    with lock, Launcher(place, spec, spec.port, faults) as launcher, Progress(console, place.path) as progress:
-        launcher.watch, launcher.tell = progress.show, progress.tell
-        _listen(launcher)
-        progress.show_page(launcher.url, place.token() if spec.allow_faults or spec.token_to_read else None)
-        try:
-            result = launcher.run()
-        except KeyboardInterrupt:
-            launcher.stop()
-            again = shlex.join(["understudy", "run", str(app), "--home", str(place.path), "--resume"])
-            console.print("stopped; go on with", Text(again, "bold"), soft_wrap=True, highlight=False)
-            raise typer.Exit(130) from None
+    with _lock(place):
+        if resume:
+            check_port(spec.port, spec.config.web.host)
+            reopen(place, spec, topology)
+        else:
+            prepare(place, spec)
+        with (
+            Launcher(place, spec, spec.port, faults, spec.config.web.host) as launcher,
+            Progress(console, place.path) as progress,
+        ):
+            launcher.watch, launcher.tell = progress.show, progress.tell
+            _listen(launcher)
+            progress.show_page(launcher.url, place.token() if spec.allow_faults or spec.token_to_read else None)
+            try:
+                result = launcher.run()
+            except KeyboardInterrupt:
+                launcher.stop()
+                again = shlex.join(["understudy", "run", str(app), "--home", str(place.path), "--resume"])
+                console.print("stopped; go on with", Text(again, "bold"), soft_wrap=True, highlight=False)
+                raise typer.Exit(130) from None
     if report is not None:
         _write_report(report, result)
     if as_json:
@@ -135,21 +127,6 @@ def _exit_code(result: Report, begun: bool) -> int:
     if result.failure is not None and not begun:
         return InvalidInput.exit_code
     return 0 if result.verdict == "exact" else 1
-
-
-FIELDS = {"for_": "for_s", "set_": "settings", "heartbeat": "heartbeat_s"}
-"""Options whose field in `RunSpec` has another name."""
-
-
-def fields_of(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of `RunSpec` that these options set."""
-    found = {FIELDS.get(name, name): value for name, value in options.items()}
-    return found | ({"backlog": 8 if options["fast"] else 100} if "fast" in options else {})
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name != "DEFAULT"
 
 
 def _new_run(app: Path, home: Path | None, fields: dict[str, Any]) -> tuple[Home, RunSpec, Topology]:
@@ -229,14 +206,3 @@ def _listen(launcher: Launcher) -> None:
         launcher.interrupt()
 
     signal.signal(signal.SIGINT, hear)
-
-
-def _heartbeat(text: str) -> float:
-    found = seconds(text)
-    if not 0.01 <= found <= 60:
-        raise InvalidInput(
-            f"--heartbeat {text}",
-            why="nodes are heard of between every 10 ms and once a minute",
-            fix="give a time like 100ms",
-        )
-    return found

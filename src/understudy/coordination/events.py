@@ -7,9 +7,10 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from understudy.model.config import DEFAULTS
 from understudy.model.events import COUNT, SUMMED, Event
 
-KEPT = 100_000
+KEPT = DEFAULTS.retention.events
 """Events kept. Older ones are in the totals; the last of a kind about a slice stays."""
 DROP_EVERY = 256
 

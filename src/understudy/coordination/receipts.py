@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 
+from understudy.model.config import DEFAULTS
 from understudy.model.messages import Receipt
 from understudy.model.run import Rhythm
 from understudy.model.tally import Tally, take
 
-KEPT = 100_000
+KEPT = DEFAULTS.retention.receipts
 """Receipts kept of every sink. Older ones are in its tally; a receipt that shows a loss or a duplicate stays."""
 DROPPED_AT_ONCE = 1_000
 

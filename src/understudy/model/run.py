@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from understudy.model.config import DEFAULTS, Config, Detectors, ProfileName
+from understudy.model.recovery import Reaction, Scheme
 
 
 class Frozen(BaseModel):
@@ -36,47 +38,56 @@ class Rhythm(Frozen):
         return self.model_copy(update={"time": now - age_s})
 
 
-class Detectors(StrEnum):
-    """Who is slow: by missed heartbeats alone, or also by the time a node needs for a known piece of work."""
-
-    HEARTBEAT = "heartbeat"
-    BENCHMARK = "benchmark"
+SHORT = {
+    "nodes": "cluster.nodes",
+    "master": "cluster.master",
+    "domains": "cluster.domains",
+    "replace": "cluster.replace",
+    "detector": "detector.kind",
+    "heartbeat_s": "detector.heartbeat_s",
+    "misses": "detector.misses",
+    "wake_misses": "detector.misses_to_stand_in",
+    "scheme": "recovery.scheme",
+    "reaction": "recovery.reaction",
+    "primaries_first": "overload.primaries_first",
+    "backlog": "overload.backlog_epochs",
+    "profile": "jvm.profile",
+    "port": "web.port",
+    "allow_faults": "web.allow_faults",
+    "token_to_read": "web.token_to_read",
+}
+"""Short names of configured values: a run can be described by them, and runs stored by earlier versions are."""
 
 
 class RunSpec(Frozen):
-    """The options of a run, kept in the home directory so that it can be resumed without them."""
+    """What a run was asked to do, kept in the home directory so that it can go on without being asked again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     app: str
-    port: int = 8787
-    """The manager's; 0 picks a free one."""
     settings: dict[str, str] = Field(default_factory=dict)
-    nodes: int = 3
-    master: str = "local[1]"
     epochs: int | None = None
     for_s: float | None = None
     fast: bool = False
-    replace: bool = False
-    backlog: int = 100
-    heartbeat_s: float = 0.1
-    misses: int = 30
-    """Heartbeats missed in a row until a node that is still connected counts as dead."""
-    wake_misses: int = 1
-    """Heartbeats missed in a row until a speculative secondary stands in."""
-    reaction: str | None = None
-    """Decides about slow nodes for every operator, whatever it asks for itself."""
-    detector: str = Detectors.HEARTBEAT
-    primaries_first: bool = True
-    """Under overload secondaries are throttled; False is there to measure what that is worth."""
-    profile: str = "quick"
-    scheme: str | None = None
-    """Protects every operator, whatever it asks for itself."""
-    domains: int = 0
-    """Nodes are spread over so many failure domains; 0 means that each stands alone."""
-    allow_faults: bool = False
-    """Nodes may be killed and frozen through the manager's port."""
-    token_to_read: bool = False
-    """Reading through the manager's port needs the token too, also from this machine."""
+    config: Config = DEFAULTS
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lengthen(cls, given: Any) -> Any:
+        return lengthened(given) if isinstance(given, Mapping) else given
+
+    @classmethod
+    def of(cls, id: str, app: str, **options: Any) -> RunSpec:
+        """A run described by short names: `RunSpec.of("r", "app.py", nodes=2, fast=True)`."""
+        return cls.model_validate({"id": id, "app": app, **options})
+
+    def changed(self, **options: Any) -> RunSpec:
+        """The same run with other options. `config` may hold only some sections, and only some keys of them."""
+        given = lengthened(options)
+        before = self.model_dump()
+        sections = {name: before["config"][name] | values for name, values in given.get("config", {}).items()}
+        return RunSpec.model_validate({**before, **given, "config": {**before["config"], **sections}})
 
     def resumed(self, given: Mapping[str, Any]) -> RunSpec:
         """The options with which a stored run goes on: those given anew replace the stored ones, all others hold.
@@ -88,4 +99,76 @@ class RunSpec(Frozen):
             changes["for_s"] = None
         elif given.get("for_s") is not None:
             changes["epochs"] = None
-        return self.model_copy(update=changes)
+        return self.changed(**changes)
+
+    # -- configured values that many ask for
+
+    @property
+    def port(self) -> int:
+        return self.config.web.port
+
+    @property
+    def nodes(self) -> int:
+        return self.config.cluster.nodes
+
+    @property
+    def master(self) -> str:
+        return self.config.cluster.master
+
+    @property
+    def domains(self) -> int:
+        return self.config.cluster.domains
+
+    @property
+    def replace(self) -> bool:
+        return self.config.cluster.replace
+
+    @property
+    def backlog(self) -> int:
+        """Epochs a slice may be ahead of its slowest reader. Without a clock sources are always ahead, so fewer."""
+        return self.config.overload.backlog_epochs or (8 if self.fast else 100)
+
+    @property
+    def primaries_first(self) -> bool:
+        return self.config.overload.primaries_first
+
+    @property
+    def heartbeat_s(self) -> float:
+        return self.config.detector.heartbeat_s
+
+    @property
+    def detector(self) -> Detectors:
+        return self.config.detector.kind
+
+    @property
+    def scheme(self) -> Scheme | None:
+        return self.config.recovery.scheme
+
+    @property
+    def reaction(self) -> Reaction | None:
+        return self.config.recovery.reaction
+
+    @property
+    def profile(self) -> ProfileName:
+        return self.config.jvm.profile
+
+    @property
+    def allow_faults(self) -> bool:
+        return self.config.web.allow_faults
+
+    @property
+    def token_to_read(self) -> bool:
+        return self.config.web.token_to_read
+
+
+def lengthened(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with short names moved to their sections."""
+    config = given.get("config", {})
+    if isinstance(config, Config):
+        config = config.model_dump()
+    sections = {name: dict(values) for name, values in config.items()}
+    for short in SHORT.keys() & given.keys():
+        section, key = SHORT[short].split(".")
+        sections.setdefault(section, {})[key] = given[short]
+    rest = {name: value for name, value in given.items() if name not in SHORT and name != "config"}
+    return rest | ({"config": sections} if sections else {})

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from understudy.control.cluster.detector import stalls
 from understudy.model.capabilities import rank
+from understudy.model.config import DEFAULTS, DetectorSection
 from understudy.model.layout import Kind
 from understudy.model.messages import ReplicaStatus, State
 from understudy.model.names import SliceId
@@ -30,15 +31,20 @@ def may_lag(objective_s: float | None, epoch_s: float, backlog: int) -> int:
     return most if objective_s is None else min(most, max(FEW, math.ceil(objective_s / epoch_s)))
 
 
-def looks(state: RunState, slices: Sequence[SliceState], worked: Collection[str]) -> tuple[SliceLook, ...]:
+def looks(
+    state: RunState,
+    slices: Sequence[SliceState],
+    worked: Collection[str],
+    limits: DetectorSection = DEFAULTS.detector,
+) -> tuple[SliceLook, ...]:
     """Every slice with its health and the counters of its primary; `worked` are those that were at work before."""
     nodes = {node.name: node for node in state.nodes}
-    return tuple(_look(entry, nodes, entry.slice in worked) for entry in slices)
+    return tuple(_look(entry, nodes, entry.slice in worked, limits) for entry in slices)
 
 
-def _look(entry: SliceState, nodes: Mapping[str, NodeState], worked: bool) -> SliceLook:
+def _look(entry: SliceState, nodes: Mapping[str, NodeState], worked: bool, limits: DetectorSection) -> SliceLook:
     replica = _primary(entry, nodes)
-    health, why = judge(entry, replica, nodes.get(entry.primary), worked)
+    health, why = judge(entry, replica, nodes.get(entry.primary), worked, limits)
     counters = replica or ReplicaStatus(slice=SliceId.parse(entry.slice), generation=0)
     return SliceLook(
         **entry.model_dump(),
@@ -58,7 +64,13 @@ def _primary(entry: SliceState, nodes: Mapping[str, NodeState]) -> ReplicaStatus
     return max(own, key=lambda replica: (replica.primary, replica.generation), default=None)
 
 
-def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | None, worked: bool) -> tuple[Health, str]:
+def judge(
+    entry: SliceState,
+    replica: ReplicaStatus | None,
+    node: NodeState | None,
+    worked: bool,
+    limits: DetectorSection = DEFAULTS.detector,
+) -> tuple[Health, str]:
     """The worst that is true of a slice decides."""
     if entry.state == Health.TENTATIVE:
         return Health.TENTATIVE, "its output is provisional and will be corrected"
@@ -73,11 +85,11 @@ def judge(entry: SliceState, replica: ReplicaStatus | None, node: NodeState | No
         return (Health.DOWN, f"comes back on {entry.primary}") if again else (Health.STARTING, "starts")
     if replica.state is State.FAILED:
         return Health.DOWN, replica.failure.what if replica.failure else "its replica failed"
-    return _judge_running(entry, replica)
+    return _judge_running(entry, replica, limits)
 
 
-def _judge_running(entry: SliceState, replica: ReplicaStatus) -> tuple[Health, str]:
-    if stalls(replica):
+def _judge_running(entry: SliceState, replica: ReplicaStatus, limits: DetectorSection) -> tuple[Health, str]:
+    if stalls(replica, limits):
         return Health.DEGRADED, f"has input and has finished nothing for {replica.stalled_s:.0f} s"
     if replica.generation > 1 and not replica.steps.done:
         return Health.CATCHING_UP, f"replays on {entry.primary} what it had done before"

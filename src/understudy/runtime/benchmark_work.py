@@ -11,18 +11,19 @@ import psutil
 import pyarrow as pa
 
 from understudy.control.cluster.benchmarking import BenchmarkDetector, calibrated
+from understudy.model.config import DEFAULTS, DetectorSection
 
 logger = logging.getLogger(__name__)
 
 ROWS = 20_000
 ROUNDS = 20
-EVERY_S = 0.25
 
 
 class KnownWork:
     """`slow` says how the last round went. The set is small: a detector must not be the load it looks for."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: DetectorSection = DEFAULTS.detector) -> None:
+        self._limits = limits
         numbers = np.arange(ROWS)
         self._table = pa.table({"key": numbers * 7919 % 1000, "value": numbers})
         self.slow = False
@@ -31,11 +32,13 @@ class KnownWork:
         threading.Thread(target=self._watch, name="known work", daemon=True).start()
 
     def _watch(self) -> None:
-        detector = calibrated([self._round() for _ in range(ROUNDS)])
+        detector = calibrated(
+            [self._round() for _ in range(ROUNDS)], self._limits.benchmark_load, self._limits.benchmark_slowdown
+        )
         logger.info("a round of known work takes %.1f ms", 1000 * detector.idle_s)
         psutil.cpu_percent()
         while True:
-            time.sleep(EVERY_S)
+            time.sleep(self._limits.benchmark_every_s)
             self.slow = self._ask(detector)
 
     def _ask(self, detector: BenchmarkDetector) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from understudy.control.schemes.overload import throttle
+from understudy.model.config import DEFAULTS, OverloadSection
 from understudy.model.messages import Heartbeat, Hello
 from understudy.model.run import Frozen
 from understudy.model.snapshot import NodeView
@@ -62,14 +63,15 @@ class Connection:
             full_s=0.0 if self.full_at is None else now - self.full_at,
         )
 
-    def hear(self, beat: Heartbeat, now: float, missed_s: float) -> None:
+    def hear(self, beat: Heartbeat, now: float, missed_s: float, limits: OverloadSection = DEFAULTS.overload) -> None:
         """A heartbeat that comes late ends the time in which all of them came in time."""
         delay = max(now - self.heard_at, beat.jvm_silent_s)
         if delay > missed_s or beat.slow:
             self.steady_at = now
         if delay > missed_s:
             self.delays = (*(one for one in self.delays if now - one[0] <= LATELY_S), (now, delay))
-        if not throttle(self.full_at is not None, [r.behind for r in beat.replicas if r.primary and r.is_back]):
+        behind = [r.behind for r in beat.replicas if r.primary and r.is_back]
+        if not throttle(self.full_at is not None, behind, limits):
             self.full_at = None
         elif self.full_at is None:
             self.full_at = now

@@ -11,19 +11,21 @@ from contextlib import suppress
 from pathlib import Path
 
 from understudy.coordination.interface import StateStore
+from understudy.model.config import DEFAULTS
 from understudy.model.events import Happening
 
 logger = logging.getLogger(__name__)
 
-JOURNAL_BYTES = 64 * 1024 * 1024
-OUTPUT_BYTES = 16 * 1024 * 1024
+_USUAL = DEFAULTS.retention
 
 
 class Journal:
     """Writes down what happens: to the store, to the log, and to a file of lines."""
 
-    def __init__(self, store: StateStore, path: Path, wall: Callable[[], float]) -> None:
-        self._store, self._file, self._wall = store, LineFile(path), wall
+    def __init__(
+        self, store: StateStore, path: Path, wall: Callable[[], float], limit: int = _USUAL.journal_bytes
+    ) -> None:
+        self._store, self._file, self._wall = store, LineFile(path, limit), wall
 
     def note(self, what: Happening, cause: int | None = None) -> int:
         """Returns the event's number, so that what follows can name it as its cause."""
@@ -38,7 +40,7 @@ class Journal:
 class LineFile:
     """Appends lines. A file that is full becomes `….1`, in place of the one before; so at most two are there."""
 
-    def __init__(self, path: Path, limit: int = JOURNAL_BYTES) -> None:
+    def __init__(self, path: Path, limit: int = _USUAL.journal_bytes) -> None:
         self._path, self._limit = path, limit
 
     def add(self, line: str) -> None:
@@ -54,7 +56,7 @@ def earlier(path: Path) -> Path:
     return path.with_name(f"{path.name}.1")
 
 
-def trim_outputs(outputs: Iterable[Path], limit: int = OUTPUT_BYTES) -> None:
+def trim_outputs(outputs: Iterable[Path], limit: int = _USUAL.output_bytes) -> None:
     """Moves the content of files that processes are writing to `….1`, where it replaces what was there.
 
     They hold the file open and append to it, so it is copied and emptied; what they write in between is lost.

@@ -27,7 +27,6 @@ from understudy.runtime.prepare import check_switches
 from understudy.runtime.processes import Child, spawn
 
 POLL_S = 0.05
-END_S = 10.0
 TRIM_EVERY_S = 10.0
 
 
@@ -56,14 +55,14 @@ class Launcher:
     _trim_at: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        self._vigil = Vigil(time.monotonic())
+        self._vigil = Vigil(time.monotonic(), self.spec.config.manager)
         self._pending = list(self.script)
         self.port = self.port or free_port()
         self._client = Client(self.url, self.home.token())
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}:{self.port}"
+        return f"http://{reachable(self.host)}:{self.port}"
 
     def __enter__(self) -> Launcher:
         return self
@@ -129,7 +128,7 @@ class Launcher:
         running = sum(child.alive for child in self._nodes.values())
         if len(self._nodes) >= self.spec.nodes + state.replacements:
             self._missing_since = now
-        elif may_replace(state, now - self._missing_since, running, self.spec.nodes):
+        elif may_replace(state, now - self._missing_since, running, self.spec.config.cluster):
             # A run that is as fast as it can be would leave a polite node nothing.
             self._start_node(*([] if self.spec.fast else ["--polite"]))
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
@@ -209,7 +208,7 @@ class Launcher:
         """Looks now and then whether the output of a process has become too long."""
         if time.monotonic() >= self._trim_at:
             self._trim_at = time.monotonic() + TRIM_EVERY_S
-            trim_outputs(self.home.logs.glob("*.log"))
+            trim_outputs(self.home.logs.glob("*.log"), self.spec.config.retention.output_bytes)
 
     def _start_manager(self) -> None:
         arguments = [str(self.home.path), str(self.port), "--host", self.host]
@@ -221,7 +220,7 @@ class Launcher:
         self._started += 1
         name = f"node-{self._started}"
         shutil.rmtree(self.home.node(name), ignore_errors=True)
-        url = f"ws://{self.host}:{self.port}/nodes"
+        url = f"ws://{reachable(self.host)}:{self.port}/nodes"
         arguments = [url, name, "--master", self.spec.master, "--child", *options]
         if self.spec.domains:
             arguments += ["--domain", f"domain-{(self._started - 1) % self.spec.domains + 1}"]
@@ -232,7 +231,7 @@ class Launcher:
         self._lasting.release_all()
         if self._manager is not None and self._manager.alive:
             self._client.stop()
-        deadline = time.monotonic() + END_S
+        deadline = time.monotonic() + self.spec.config.cluster.stop_s
         for child in self._nodes.values():
             child.end(max(0.1, deadline - time.monotonic()))
         if self._manager is not None:
@@ -241,6 +240,12 @@ class Launcher:
         self._client.close()
         # Only what was shipped counts from here on.
         shutil.rmtree(self.home.nodes, ignore_errors=True)
+
+
+def reachable(host: str) -> str:
+    """How a process of this machine calls a manager that listens at this address; 0.0.0.0 and :: are all of them."""
+    known = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{known}]" if ":" in known else known
 
 
 def free_port() -> int:

@@ -17,7 +17,7 @@ from understudy.coordination.interface import StateStore
 from understudy.model.events import DrainAsked, Event, FaultInjected, ManagerStarted, NodeJoined
 from understudy.model.messages import Begin, Checked, Failure, Goal, Goodbye, Heartbeat, Hello, Shutdown, Welcome
 from understudy.model.names import SliceId
-from understudy.model.recovery import Reaction, Scheme
+from understudy.model.recovery import Scheme
 from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Phase
@@ -34,7 +34,6 @@ from understudy.runtime.run_view import RunView
 
 logger = logging.getLogger(__name__)
 
-GRACE_S = 10.0
 SAVE_EVERY_S = 1.0
 TELL_GAP_S = 1.0
 
@@ -55,11 +54,11 @@ class Manager:
     ) -> None:
         self._home = home
         self.memory = memory = RunMemory(store, topology, wall)
-        self.journal = Journal(store, home / "events.jsonl", wall)
+        config = memory.run.config
+        self.journal = Journal(store, home / "events.jsonl", wall, config.retention.journal_bytes)
         delivered = min(memory.delivered().values(), default=0)
         self.clock = RunClock(clock, wall, memory.rhythm, delivered, store.fact("running_since"))
-        run = memory.run
-        self._detector = Detector(run.heartbeat_s, run.misses, wake=run.wake_misses)
+        self._detector = Detector(config.detector)
         self.observer = Observer(memory, self.journal, self.clock, self._detector)
         self._enactor = Enactor(memory, self.journal, self.observer, self.clock, self._detector)
         self._opening = Opening(memory, self.journal, self._enactor, self.clock)
@@ -68,7 +67,7 @@ class Manager:
         self._saved = clock()
         if memory.phase is Phase.RUNNING:
             hosts = [assignment.node for assignment in memory.assignments.values()]
-            self.observer.members.expect(hosts, clock() + GRACE_S)
+            self.observer.members.expect(hosts, clock() + config.manager.grace_s)
         self.journal.note(ManagerStarted(phase=memory.phase))
         self._opening.refuse_changes()
 
@@ -130,13 +129,14 @@ class Manager:
             goal=memory.goal,
             waited_s=clock.waited_s,
             detector=self._detector,
-            scheme=Scheme(run.scheme) if run.scheme else None,
-            reaction=Reaction(run.reaction) if run.reaction else None,
+            scheme=run.scheme,
+            reaction=run.reaction,
             left_s=self._left_s() if running else None,
             age_s=clock.age_s,
             at=clock.wall(),
             throttles=run.primaries_first and not run.fast,
-            controller=Settings(costs=memory.topology.costs),
+            config=run.config,
+            controller=Settings.of(run.config.controller, memory.topology.costs),
             measured=self.observer.measured(views) if running else {},
             ended=self.observer.predictions.take_ended(),
             memory=memory.decisions,

@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-HUNG_S = 15.0
-"""A manager that answered before and then says nothing for so long hangs."""
-START_S = 120.0
-"""So long it may take to answer for the first time: it may have much to read, on a machine that is full."""
-CALM_S = 60.0
-"""After so long without trouble, earlier trouble no longer counts."""
-MAX_RESTARTS = 3
+from understudy.model.config import DEFAULTS, ManagerSection
 
 
 class Measure(StrEnum):
@@ -29,6 +23,7 @@ class Vigil:
     lost its power would be. One that ends with an error before it ever answered would only do so again."""
 
     started_at: float
+    limits: ManagerSection = DEFAULTS.manager
     answered_at: float | None = None
     """By the process that runs now."""
     ever_answered: bool = False
@@ -43,7 +38,7 @@ class Vigil:
             return Measure.RESTART if exit_code <= 0 else self._trouble(Measure.RESTART)
         if answers:
             self.answered_at, self.ever_answered = now, True
-            if now - self.started_at > CALM_S:
+            if now - self.started_at > self.limits.calm_s:
                 self.failures = 0
             return Measure.KEEP
         silent_s, limit_s = self._silence(now)
@@ -51,9 +46,9 @@ class Vigil:
 
     def _silence(self, now: float) -> tuple[float, float]:
         if self.answered_at is None:
-            return now - self.started_at, START_S
-        return now - self.answered_at, HUNG_S
+            return now - self.started_at, self.limits.start_s
+        return now - self.answered_at, self.limits.hung_s
 
     def _trouble(self, measure: Measure) -> Measure:
         self.failures += 1
-        return measure if self.ever_answered and self.failures <= MAX_RESTARTS else Measure.GIVE_UP
+        return measure if self.ever_answered and self.failures <= self.limits.max_restarts else Measure.GIVE_UP

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from understudy.errors import UnderstudyError
+from understudy.model.config import DEFAULTS
 from understudy.model.messages import Hello, Welcome
 from understudy.model.run import Frozen
 from understudy.runtime import priority
@@ -24,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("name")
-    parser.add_argument("--master", default="local[1]")
+    parser.add_argument("--master", default=DEFAULTS.cluster.master)
     parser.add_argument("--domain", default="")
     parser.add_argument("--child", action="store_true", help="end when standard input closes")
     parser.add_argument("--polite", action="store_true", help="start behind those who work already")

@@ -50,7 +50,7 @@ class Observer:
     # -- hearing
 
     def hear(self, connection: Connection, beat: Heartbeat) -> None:
-        connection.hear(beat, self._clock.now(), self._detector.missed_s)
+        connection.hear(beat, self._clock.now(), self._detector.missed_s, self._memory.run.config.overload)
         self.ledger.see(beat.replicas)
         self.ledger.see_node(connection.name, beat.cpu_s, beat.memory_bytes)
         self._receive(connection, beat)

@@ -16,7 +16,7 @@ from understudy.model.faults import MANAGER, Fault, FaultKind
 from understudy.model.run import RunSpec
 from understudy.model.topology import Topology
 from understudy.runtime.home import Home
-from understudy.stream.profile import PROFILES
+from understudy.stream.settings import FIXED
 
 
 def versions() -> dict[str, str]:
@@ -26,10 +26,6 @@ def versions() -> dict[str, str]:
 
 def check(spec: RunSpec, topology: Topology, faults: Sequence[Fault]) -> None:
     """What can be known to go wrong from the options and the topology alone."""
-    if spec.profile not in PROFILES:
-        raise InvalidInput(
-            f"--profile {spec.profile}", why="there is no such profile", fix=f"use one of {', '.join(PROFILES)}"
-        )
     if spec.epochs is not None and spec.for_s is not None:
         raise InvalidInput(
             f"--epochs {spec.epochs} with --for {spec.for_s:g}s",
@@ -42,8 +38,27 @@ def check(spec: RunSpec, topology: Topology, faults: Sequence[Fault]) -> None:
             why="every failure domain needs a node",
             fix=f"give --domains {spec.nodes} or fewer, or more --nodes",
         )
+    _check_config(spec)
     _check_targets(spec, faults)
     check_switches(faults, [f"{op.name}[{index}]" for op in topology.operators for index in range(op.slices)])
+
+
+def _check_config(spec: RunSpec) -> None:
+    """What no value says by itself; each was checked where it was given."""
+    overload = spec.config.overload
+    if overload.caught_up_epochs >= overload.behind_epochs:
+        raise InvalidInput(
+            f"overload.caught_up_epochs = {overload.caught_up_epochs} with behind_epochs = {overload.behind_epochs}",
+            why="secondaries would stop and go on at the same lag of their primaries, without end",
+            fix="make caught_up_epochs the smaller one",
+        )
+    fixed = sorted(FIXED & spec.config.jvm.spark.keys())
+    if fixed:
+        raise InvalidInput(
+            f"jvm.spark sets {', '.join(fixed)}",
+            why="understudy sets it itself: exact replays and shipped checkpoints depend on it",
+            fix="leave it out; docs/configuration.md tells what can be configured",
+        )
 
 
 def _check_targets(spec: RunSpec, faults: Sequence[Fault]) -> None:

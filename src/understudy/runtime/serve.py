@@ -49,7 +49,9 @@ def main() -> None:
     exit_with_parent()
     home = Home(arguments.home)
     spec = home.stored()
-    manager = Manager(home.path, load(Path(spec.app), spec.settings), SqliteStore(home.database))
+    kept = spec.config.retention
+    store = SqliteStore(home.database, receipts_kept=kept.receipts, events_kept=kept.events)
+    manager = Manager(home.path, load(Path(spec.app), spec.settings), store)
     app = compose(manager, home.token())
     # proxy_headers off: a caller's address is the one it connects from, whatever it says of itself.
     uvicorn.run(app, host=arguments.host, port=arguments.port, log_level="warning", proxy_headers=False)

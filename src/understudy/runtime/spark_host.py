@@ -24,7 +24,7 @@ from understudy.runtime.home import Home
 from understudy.stream import check, frames, session
 from understudy.stream.context import NodeContext, NodeLoad
 from understudy.stream.jvm_pulse import Pulse, how_it_ended, jvm_process, start_pulse, watch_end
-from understudy.stream.profile import PROFILES
+from understudy.stream.profile import chosen
 from understudy.stream.session import SparkSession
 from understudy.stream.spark_edge import SparkEdge
 
@@ -79,14 +79,14 @@ class SparkHost:
         self._directory = local
         session.check_master(self._master)
         frames.share_code(Path(run.app), self._topology)
-        spark = session.start(self._name, self._master, PROFILES[run.profile], local)
+        spark = session.start(self._name, self._master, chosen(run.config.jvm), local, run.config.jvm.spark)
         session.await_executors(spark, self._master)
         frames.start_meter(spark)
         self._pulse = start_pulse(spark, local / "pulse")
         watch_end(jvm_process(), self._jvm_ended)
         self._ready_for_work()
         if run.detector == "benchmark":
-            self._known_work = KnownWork()
+            self._known_work = KnownWork(run.config.detector)
             self._known_work.start()
         self._spark = spark
 
@@ -130,7 +130,8 @@ class SparkHost:
             rhythm=begin.rhythm.anchored(time.monotonic(), begin.age_s),
             backlog=run.backlog,
             # A run that is as fast as it can be is always behind.
-            load=NodeLoad(counts=run.primaries_first and not run.fast),
+            load=NodeLoad(run.config.overload, counts=run.primaries_first and not run.fast),
+            shipping=run.config.shipping,
         )
 
     def measure(self) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from understudy.control.schemes.overload import throttle
 from understudy.log.interface import Log
+from understudy.model.config import DEFAULTS, OverloadSection, ShippingSection
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
 from understudy.model.run import Rhythm
@@ -30,8 +31,8 @@ class Goal:
 class NodeLoad:
     """How far the primaries of a node are behind, for the secondaries beside them. Used by many threads."""
 
-    def __init__(self, *, counts: bool = True) -> None:
-        self._counts = counts
+    def __init__(self, limits: OverloadSection = DEFAULTS.overload, *, counts: bool = True) -> None:
+        self._limits, self._counts = limits, counts
         self._behind: dict[SliceId, int] = {}
         self._crowded = False
         self._lock = threading.Lock()
@@ -39,12 +40,12 @@ class NodeLoad:
     def see(self, primary: SliceId, behind: int) -> None:
         with self._lock:
             self._behind[primary] = behind
-            self._crowded = self._counts and throttle(self._crowded, self._behind.values())
+            self._crowded = self._counts and throttle(self._crowded, self._behind.values(), self._limits)
 
     def leave(self, primary: SliceId) -> None:
         with self._lock:
             self._behind.pop(primary, None)
-            self._crowded = self._counts and throttle(self._crowded, self._behind.values())
+            self._crowded = self._counts and throttle(self._crowded, self._behind.values(), self._limits)
 
     @property
     def crowded(self) -> bool:
@@ -72,6 +73,7 @@ class NodeContext:
     wall: Callable[[], float] = time.time
     goal: Goal = field(default_factory=Goal)
     load: NodeLoad = field(default_factory=NodeLoad)
+    shipping: ShippingSection = DEFAULTS.shipping
 
     def released(self, slice_id: SliceId) -> int:
         """The newest epoch of a slice that all its readers have acknowledged, -1 if there is none."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from understudy.model.config import ProfileName
+
+if TYPE_CHECKING:
+    from understudy.model.config import JvmSection
 
 
 @dataclass(frozen=True)
@@ -18,10 +24,16 @@ class Profile:
 # A JVM that has run out of memory limps on without the threads that died of it: better it ends, and its node with it.
 _COMMON = ("-Xss4m", "-XX:-UsePerfData", "-XX:+ExitOnOutOfMemoryError")
 
-QUICK = Profile("quick", (*_COMMON, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"), heap="1g")
+QUICK = Profile(ProfileName.QUICK, (*_COMMON, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"), heap="1g")
 """Tests, standbys, fresh nodes: half the CPU of a start, half the throughput at a million rows an epoch."""
 
-FULL = Profile("full", (*_COMMON, "-XX:+UseSerialGC"), heap="2g")
+FULL = Profile(ProfileName.FULL, (*_COMMON, "-XX:+UseSerialGC"), heap="2g")
 """Busy primaries. Serial collection loses nothing on two cores and starts faster."""
 
 PROFILES = {profile.name: profile for profile in (QUICK, FULL)}
+
+
+def chosen(jvm: JvmSection) -> Profile:
+    """The profile a run was configured with, and the heap, where that is given by itself."""
+    found = PROFILES[jvm.profile]
+    return found if jvm.heap is None else replace(found, heap=jvm.heap)

@@ -58,6 +58,23 @@ ROCKSDB = {
     f"{STREAMING}stateStore.rocksdb.trackTotalNumberOfRows": "false",
 }
 
+FIXED = frozenset(
+    {
+        "spark.app.name",
+        "spark.master",
+        "spark.local.dir",
+        "spark.sql.adaptive.enabled",
+        "spark.sql.session.timeZone",
+        "spark.sql.shuffle.partitions",
+        f"{STREAMING}minBatchesToRetain",
+        f"{STREAMING}noDataMicroBatches.enabled",
+        f"{STREAMING}stateStore.checkpointFormatVersion",
+        *FILES,
+        *ROCKSDB,
+    }
+)
+"""What users may not set: epochs, replays and shipped checkpoints depend on it, or it has an option of its own."""
+
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 

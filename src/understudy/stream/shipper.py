@@ -213,7 +213,7 @@ class Shipper:
         count, since = self._failures.count, self._failures.since
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:300]
         self._replica.live.update(ship_failures=count, ship_error=reason)
-        if self._failures.too_many(now):
+        if self._failures.too_many(now, self._replica.context.shipping):
             kind = ShippingFails if self._replica.live["shipped_to"] >= 0 else ShippingNeverWorked
             what = f"its checkpoint could not be shipped, {count} times in {now - since:.0f} s"
             fix = "mend the directory 'checkpoints' in the home directory, then continue with --resume"

@@ -55,8 +55,9 @@ def run(
         Called as ``drive(state, launcher)`` in place of `watch`. It can act: ``launcher.inject`` causes a fault or a
         switch, ``launcher.finish`` ends the run.
     **options
-        Other fields of ``understudy.model.run.RunSpec``, such as ``scheme="active_standby"``. Epochs are cut as fast as
-        they are processed unless ``fast=False`` is given.
+        Other fields of ``understudy.model.run.RunSpec``, or short names of configured values
+        (``understudy.model.run.SHORT``), such as ``scheme="active_standby"``. Epochs are cut as fast as they are
+        processed unless ``fast=False`` is given.
 
     Returns
     -------

@@ -162,7 +162,7 @@ class Hub:
     def _look(self, state: RunState, sample: Sample, before: Counters) -> View:
         latency = next((s.latency_s for s in reversed(self._samples) if s.latency_s is not None), None)
         nodes = sorted(state.nodes, key=lambda node: (node.domain, node.name))
-        slices = looks(state, state.slices, self._worked)
+        slices = looks(state, state.slices, self._worked, self._reader.run.config.detector)
         self._worked |= {entry.slice for entry in slices if entry.health is Health.HEALTHY}
         return View(
             at=sample.at,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.errors import InvalidInput
+from understudy.model.config import DEFAULTS
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,8 @@ class BenchmarkDetector:
     """`idle_s`: the time of the set on an idle machine; `load`: share of CPU above which it is worth asking."""
 
     idle_s: float
-    load: float = 0.8
-    slow: float = 1.5
+    load: float = DEFAULTS.detector.benchmark_load
+    slow: float = DEFAULTS.detector.benchmark_slowdown
 
     def asks(self, load: float) -> bool:
         """Whether the set should be processed now."""
@@ -29,7 +30,11 @@ class BenchmarkDetector:
         return took_s is not None and self.asks(load) and took_s > self.slow * self.idle_s
 
 
-def calibrated(times: Sequence[float], load: float = 0.8, slow: float = 1.5) -> BenchmarkDetector:
+def calibrated(
+    times: Sequence[float],
+    load: float = DEFAULTS.detector.benchmark_load,
+    slow: float = DEFAULTS.detector.benchmark_slowdown,
+) -> BenchmarkDetector:
     """From some rounds; the fastest of them, because whatever else went on then made the others slower."""
     if not times or not all(time > 0 for time in times):
         raise InvalidInput(

@@ -39,8 +39,6 @@ from understudy.model.messages import Failure
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView, Phase
 
-PATIENCE_S = 120.0
-
 
 def decide(snapshot: Snapshot) -> Decision:
     """What to do now. The loss of a node and what follows from it are one decision."""
@@ -74,14 +72,14 @@ def _why_lost(node: NodeView) -> str:
 def _gather(snapshot: Snapshot) -> Iterator[Instruction]:
     """Before data flows: waits for nodes, then lets the first of them check the topology."""
     ready = [node for node in snapshot.nodes if node.connected and node.ready]
-    patient = snapshot.waited_s < PATIENCE_S
+    patient = snapshot.waited_s < snapshot.config.cluster.start_s
     if snapshot.phase is Phase.GATHERING and ready and (len(ready) >= snapshot.wanted_nodes or not patient):
         yield CheckTopology(ready[0].name, f"{len(ready)} of {snapshot.wanted_nodes} nodes are ready")
     elif not ready and not patient:
         yield FailRun(
             Failure(
                 what="no node has come up",
-                why=f"none was ready within {PATIENCE_S:.0f} s",
+                why=f"none was ready within {snapshot.config.cluster.start_s:.0f} s",
                 fix="see the node logs in the home directory, then continue with --resume",
             ),
             "no node",
@@ -95,7 +93,7 @@ def _run(snapshot: Snapshot, layout: Layout) -> Decision:
         return Decision((end,), snapshot.memory)
     goals = tuple(set_goal(snapshot, layout))
     failed = failures(snapshot)
-    broken = fatal(failed, snapshot.assigned)
+    broken = fatal(failed, snapshot.assigned, snapshot.config.recovery.max_failures)
     if broken is not None:
         return Decision((*goals, broken), snapshot.memory)
     if not any(node.connected and node.ready for node in snapshot.nodes):
@@ -115,16 +113,16 @@ def _run(snapshot: Snapshot, layout: Layout) -> Decision:
 
 def _policies(settled: list[Assignment], snapshot: Snapshot, layout: Layout) -> Iterator[Suggestion]:
     """What is suggested for slices that have a working primary, by all policies but the controller."""
-    nodes = snapshot.by_name
+    nodes, recovery = snapshot.by_name, snapshot.config.recovery
     replicas = [replica for node in snapshot.nodes for replica in node.replicas]
     yield from distrust(settled, layout, replicas)
-    yield from react(settled, nodes, layout, snapshot.detector, snapshot.reaction, snapshot.age_s)
+    yield from react(settled, nodes, layout, snapshot.detector, snapshot.reaction, snapshot.age_s, recovery)
     yield from requested(settled, layout, snapshot.memory.requests)
     yield from forgive(settled, nodes)
-    yield from look_after(settled, nodes, layout)
+    yield from look_after(settled, nodes, layout, recovery)
     yield from moves(snapshot, layout)
     if snapshot.throttles:
-        yield from throttle(settled, nodes, layout, snapshot.age_s)
+        yield from throttle(settled, nodes, layout, snapshot.age_s, snapshot.config.overload)
 
 
 def _carry_out(ruling: Ruling, snapshot: Snapshot, layout: Layout) -> Iterator[Instruction]:

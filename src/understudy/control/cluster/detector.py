@@ -10,22 +10,9 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from understudy.model.config import DEFAULTS, DetectorSection
 from understudy.model.messages import ReplicaStatus
 from understudy.model.snapshot import NodeView
-
-LATE = 0.5
-"""A heartbeat counts as missed when it is late by this much of its interval: no network is perfectly regular."""
-CALM = 5
-"""Heartbeats in a row that have to come in time before a node is believed to be well again."""
-PATIENT = 5
-"""So many times longer a silent node is waited for while others do its work."""
-CLEARLY = 2
-"""So many times longer than the others a node has to be silent."""
-
-STALLS_S, STALLS_BATCHES = 10.0, 10.0
-"""A replica is suspected if one batch takes this long, and so many times as long as the one before."""
-STUCK_S, STUCK_BATCHES = 180.0, 30.0
-"""It counts as failed after this long. Generous: a batch that is only slow would be begun again from the start."""
 
 
 @dataclass(frozen=True)
@@ -36,26 +23,22 @@ class Detector:
     recovery that was not needed.
     """
 
-    heartbeat_s: float
-    misses: int
-    misses_disconnected: int = 3
-    wake: int = 1
-    """Heartbeats missed in a row until a node is suspected."""
+    limits: DetectorSection = DEFAULTS.detector
 
     def dead(self, node: NodeView, among: Iterable[NodeView] = (), *, covered: bool = False) -> bool:
         """`covered`: all that the node should do is done elsewhere meanwhile."""
         if node.gone is not None:
             return True
         if not node.connected:
-            return node.silent_s > self.misses_disconnected * self.heartbeat_s
-        longest = self.misses * PATIENT * self.heartbeat_s
-        usual = longest if covered else self.misses * self.heartbeat_s
-        return _quiet_s(node) > min(longest, max(usual, CLEARLY * self.lateness(node, among)))
+            return node.silent_s > self.limits.misses_disconnected * self.limits.heartbeat_s
+        longest = self.limits.misses * self.limits.covered_factor * self.limits.heartbeat_s
+        usual = longest if covered else self.limits.misses * self.limits.heartbeat_s
+        return _quiet_s(node) > min(longest, max(usual, self.limits.others_factor * self.lateness(node, among)))
 
     @property
     def missed_s(self) -> float:
         """After so long a heartbeat counts as missed."""
-        return (1 + LATE) * self.heartbeat_s
+        return (1 + self.limits.late_share) * self.limits.heartbeat_s
 
     def lateness(self, node: NodeView, among: Iterable[NodeView]) -> float:
         """How late the others are or were lately, the median of them; 0 while most come in time."""
@@ -73,31 +56,31 @@ class Detector:
         others = [other.slow for other in known if other.name != node.name and other.connected]
         if node.slow and patience == 1 and 2 * sum(others) <= len(others):
             return True
-        allowed = (self.wake + LATE) * self.heartbeat_s * patience
-        return _quiet_s(node) > max(allowed, CLEARLY * self.lateness(node, known))
+        allowed = (self.limits.misses_to_stand_in + self.limits.late_share) * self.limits.heartbeat_s * patience
+        return _quiet_s(node) > max(allowed, self.limits.others_factor * self.lateness(node, known))
 
     def trusts(self, node: NodeView, among: Iterable[NodeView] = ()) -> bool:
         """Whether a node that was suspected is well again. Not the same as its not being suspected any more: a starved
         node gets a word out now and then. Where most nodes are late, it need not be better than they are."""
         known = list(among)
-        steady = node.steady_s >= CALM * self.heartbeat_s
-        as_others = 0 < node.late_s <= CLEARLY * self.lateness(node, known)
+        steady = node.steady_s >= self.limits.calm_heartbeats * self.limits.heartbeat_s
+        as_others = 0 < node.late_s <= self.limits.others_factor * self.lateness(node, known)
         return not self.suspects(node, known) and (steady or as_others)
 
     @property
     def usual_s(self) -> float:
         """From a killed node to its being given up."""
-        return (self.misses_disconnected + 1) * self.heartbeat_s
+        return (self.limits.misses_disconnected + 1) * self.limits.heartbeat_s
 
 
-def stalls(replica: ReplicaStatus) -> bool:
+def stalls(replica: ReplicaStatus, limits: DetectorSection) -> bool:
     """Whether a replica that worked before has input and makes nothing of it, for longer than a slow batch takes."""
-    return replica.steps.done and replica.stalled_s > max(STALLS_S, STALLS_BATCHES * replica.batch_s)
+    return replica.steps.done and replica.stalled_s > max(limits.stall_s, limits.stall_batches * replica.batch_s)
 
 
-def is_stuck(replica: ReplicaStatus) -> bool:
+def is_stuck(replica: ReplicaStatus, limits: DetectorSection) -> bool:
     """Whether a replica has made nothing of its input for so long that it is not worth waiting for."""
-    return replica.stalled_s > max(STUCK_S, STUCK_BATCHES * replica.batch_s)
+    return replica.stalled_s > max(limits.stuck_s, limits.stuck_batches * replica.batch_s)
 
 
 def _quiet_s(node: NodeView) -> float:

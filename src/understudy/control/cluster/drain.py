@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from understudy.control.cluster.placement import candidates, place
-from understudy.control.cluster.secondaries import MAX_MISHAPS, burdens, healthy_secondary, promote
+from understudy.control.cluster.secondaries import burdens, healthy_secondary, promote
 from understudy.control.cluster.snapshot import Snapshot
 from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import OFF, ROWS
@@ -27,7 +27,9 @@ def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Suggestion]:
         return
     nodes = {node.name: node for node in snapshot.nodes}
     for assignment in sorted(snapshot.assignments, key=lambda a: a.slice):
-        if assignment.node in draining and not _waits_for_secondary(assignment, draining):
+        if assignment.node in draining and not _waits_for_secondary(
+            assignment, draining, snapshot.config.recovery.max_secondary_failures
+        ):
             yield _leave(assignment, snapshot, layout, nodes, goals)
             return
         if assignment.secondary is not None and assignment.secondary.node in draining:
@@ -37,9 +39,9 @@ def moves(snapshot: Snapshot, layout: Layout) -> Iterator[Suggestion]:
             return
 
 
-def _waits_for_secondary(assignment: Assignment, draining: set[str]) -> bool:
+def _waits_for_secondary(assignment: Assignment, draining: set[str], most: int) -> bool:
     """A secondary is about to be placed where it can take over; moving the slice before would cost a recovery."""
-    wanted = ROWS[assignment.scheme] != OFF and assignment.mishaps < MAX_MISHAPS
+    wanted = ROWS[assignment.scheme] != OFF and assignment.mishaps < most
     return wanted and (assignment.secondary is None or assignment.secondary.node in draining)
 
 

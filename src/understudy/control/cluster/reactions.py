@@ -27,13 +27,12 @@ from understudy.control.cluster.detector import Detector, stalls
 from understudy.control.cluster.secondaries import healthy_secondary
 from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import OFF, ROWS, rank
+from understudy.model.config import DEFAULTS, RecoverySection
 from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import State
 from understudy.model.recovery import Guarantee, Reaction, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView
 
-BUDGET = 4
-"""Secondaries in a minute that may stand in without being of use, or without having shown it yet."""
 MINUTE_S = 60.0
 FORGIVEN_S = 60.0
 """A false alarm is forgotten after so long without another one."""
@@ -47,11 +46,12 @@ def react(
     detector: Detector,
     for_all: Reaction | None = None,
     age_s: float = 0.0,
+    limits: RecoverySection = DEFAULTS.recovery,
 ) -> Iterator[Suggestion]:
     """Lets secondaries stand in for nodes that are suspected, and rolls back those whose primaries are well again."""
     known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
     everyone = list(nodes.values())
-    left = BUDGET - sum(_unproven(assignment, nodes, age_s) for assignment in known)
+    left = limits.stand_ins_per_minute - sum(_unproven(assignment, nodes, age_s) for assignment in known)
     for assignment in known:
         node = nodes[assignment.node]
         if assignment.standing_in:
@@ -70,7 +70,7 @@ def react(
             assignment, layout[assignment.slice.operator], for_all
         ):
             left -= not proven
-            reason = f"{assignment.slice}: {standby.node} stands in, because {_sign(assignment, node)}"
+            reason = f"{assignment.slice}: {standby.node} stands in, because {_sign(assignment, node, detector)}"
             changed = _standing_in(assignment, secondary.first_bags, None if proven else age_s)
             yield Suggestion(Origin.REACTION, changed, reason)
 
@@ -148,7 +148,7 @@ def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeVie
     primary = node.hosting(assignment.slice, assignment.generation)
     secondary = healthy_secondary(assignment, nodes)
     trusted = detector.trusts(node, nodes.values())
-    if primary is None or primary.state is not State.RUNNING or not trusted or stalls(primary):
+    if primary is None or primary.state is not State.RUNNING or not trusted or stalls(primary, detector.limits):
         return False
     return secondary is None or primary.epoch >= secondary.epoch - 1
 
@@ -158,17 +158,17 @@ def _is_suspect(
 ) -> bool:
     """The node as a whole, or this one replica, which has input and makes nothing of it."""
     primary = node.hosting(assignment.slice, assignment.generation)
-    stalled = primary is not None and stalls(primary)
+    stalled = primary is not None and stalls(primary, detector.limits)
     return stalled or detector.suspects(node, everyone, patience(assignment.alarms, age_s))
 
 
-def _sign(assignment: Assignment, node: NodeView) -> str:
+def _sign(assignment: Assignment, node: NodeView, detector: Detector) -> str:
     primary = node.hosting(assignment.slice, assignment.generation)
     if not node.connected:
         return f"{node.name} is disconnected"
     if node.slow:
         return f"{node.name} says that it is slow"
-    if primary is not None and stalls(primary):
+    if primary is not None and stalls(primary, detector.limits):
         return f"its primary has finished nothing for {primary.stalled_s:.1f} s"
     if node.jvm_silent_s > node.silent_s:
         return f"the JVM of {node.name} has not moved for {node.jvm_silent_s:.2f} s"

@@ -15,12 +15,11 @@ from understudy.control.cluster.placement import candidates, place
 from understudy.control.cluster.secondaries import burdens, healthy_secondary, initial_scheme, promote
 from understudy.control.cluster.snapshot import Snapshot
 from understudy.control.cluster.suggestions import Origin, Suggestion
+from understudy.model.config import DetectorSection
 from understudy.model.layout import Layout
 from understudy.model.messages import Failure, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.model.snapshot import Assignment, NodeView
-
-MAX_FAILURES = 3
 
 
 def failures(snapshot: Snapshot) -> dict[SliceId, Failure]:
@@ -30,18 +29,18 @@ def failures(snapshot: Snapshot) -> dict[SliceId, Failure]:
         current.slice: failure
         for node in snapshot.nodes
         for replica in node.replicas
-        if (failure := _failure(replica)) is not None
+        if (failure := _failure(replica, snapshot.detector.limits)) is not None
         and (current := assigned.get(replica.slice)) is not None
         and current.node == node.name
         and current.generation == replica.generation
     }
 
 
-def fatal(failed: Mapping[SliceId, Failure], assigned: Mapping[SliceId, Assignment]) -> FailRun | None:
+def fatal(failed: Mapping[SliceId, Failure], assigned: Mapping[SliceId, Assignment], most: int) -> FailRun | None:
     """The failure that ends the run, if there is one: trying again cannot help, or has not helped."""
     for slice_id, failure in failed.items():
         after = _after(assigned[slice_id], failure)
-        if failure.final or max(after.failures, after.spoilings) > MAX_FAILURES:
+        if failure.final or max(after.failures, after.spoilings) > most:
             return FailRun(failure, f"{slice_id} cannot go on")
     return None
 
@@ -75,10 +74,10 @@ def forgive(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView]) ->
             yield Suggestion(Origin.FORGIVENESS, relieved, f"{assignment.slice} gets on again")
 
 
-def _failure(replica: ReplicaStatus) -> Failure | None:
+def _failure(replica: ReplicaStatus, limits: DetectorSection) -> Failure | None:
     if replica.state is State.FAILED:
         return replica.failure
-    if not is_stuck(replica):
+    if not is_stuck(replica, limits):
         return None
     return Failure(
         what=f"{replica.slice} has had input for {replica.stalled_s:.0f} s and has finished nothing",

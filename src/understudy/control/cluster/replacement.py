@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from understudy.model.config import ClusterSection
 from understudy.model.view import RunState, SliceState
 
-PATIENCE_S = 20.0
-MOST = 2
-"""Times as many nodes as are wanted may run at once."""
 
-
-def may_replace(state: RunState, missing_s: float, running: int, wanted: int) -> bool:
+def may_replace(state: RunState, missing_s: float, running: int, limits: ClusterSection) -> bool:
     """First those who are left bring the slices back, and protect them again as well as they can.
 
     A JVM that starts beside them would only delay that. With one node left nobody can stand by, and with none nothing
@@ -18,11 +15,11 @@ def may_replace(state: RunState, missing_s: float, running: int, wanted: int) ->
     Nodes that were given up and still run (`running` counts them) are frozen, or the machine is full. On a full machine
     every new node silences others, which would be replaced in turn, without end: so their number is limited.
     """
-    if running >= MOST * wanted:
+    if running >= limits.replace_factor * limits.nodes:
         return False
     ready = sum(node.ready and node.connected for node in state.nodes)
     back = all(one.state == "running" and (ready < 2 or _protected(one)) for one in state.slices)
-    return back or ready == 0 or missing_s >= PATIENCE_S
+    return back or ready == 0 or missing_s >= limits.replace_after_s
 
 
 def _protected(one: SliceState) -> bool:

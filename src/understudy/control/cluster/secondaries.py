@@ -8,14 +8,12 @@ from dataclasses import replace
 from understudy.control.cluster.placement import candidates, weight
 from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import OFF, ROWS, rank, reached
+from understudy.model.config import RecoverySection
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import ReplicaStatus, State
 from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView, Secondary
 
-MAX_MISHAPS = 3
-REST_EPOCHS = 60
-"""Without a secondary after that many mishaps: whatever was wrong may be over by then."""
 # What a secondary costs its node, against 1 for a slice that works.
 WEIGHTS = {
     Scheme.ACTIVE_REPLICATION: 1.0,
@@ -93,20 +91,20 @@ def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
 
 
 def look_after(
-    assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout
+    assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout, limits: RecoverySection
 ) -> Iterator[Suggestion]:
     """Places secondaries that are missing, removes those that failed or are not wanted, forgives those that made it."""
     known = list(assignments)
     burden = burdens(known)
     for assignment in known:
-        changed = _looked_after(assignment, nodes)
+        changed = _looked_after(assignment, nodes, limits)
         if changed is None:
             continue
         wanted = changed.secondary is None and ROWS[changed.scheme] != OFF
         if wanted and _may_start(changed, nodes):
             changed = _place_secondary(changed, nodes, known, layout, burden) or changed
         if changed != assignment:
-            yield Suggestion(Origin.SECONDARY, changed, _why(assignment, changed))
+            yield Suggestion(Origin.SECONDARY, changed, _why(assignment, changed, limits.rest_epochs))
 
 
 def _may_start(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
@@ -120,7 +118,7 @@ def _primary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaSt
     return node.hosting(assignment.slice, assignment.generation) if node else None
 
 
-def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment | None:
+def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView], limits: RecoverySection) -> Assignment | None:
     """The assignment without a secondary that is no good; None if its secondary is all right."""
     placed, row = assignment.secondary, ROWS[effective(assignment)]
     if row == OFF:
@@ -134,15 +132,16 @@ def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assi
     if replica is None:
         return None
     if replica.state is State.FAILED:
-        return _after_mishap(assignment, nodes)
+        return _after_mishap(assignment, nodes, limits)
     if assignment.mishaps and replica.capabilities == row:
         return replace(assignment, mishaps=0, rests_until=0)
     return None
 
 
-def _after_mishap(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Assignment:
+def _after_mishap(assignment: Assignment, nodes: Mapping[str, NodeView], limits: RecoverySection) -> Assignment:
     mishaps, primary = assignment.mishaps + 1, _primary(assignment, nodes)
-    rests_until = primary.epoch + REST_EPOCHS if primary and mishaps >= MAX_MISHAPS else assignment.rests_until
+    too_many = mishaps >= limits.max_secondary_failures
+    rests_until = primary.epoch + limits.rest_epochs if primary and too_many else assignment.rests_until
     return replace(assignment.alone(), mishaps=mishaps, rests_until=rests_until)
 
 
@@ -180,12 +179,12 @@ def burdens(assignments: Iterable[Assignment]) -> dict[str, float]:
     return found
 
 
-def _why(before: Assignment, after: Assignment) -> str:
+def _why(before: Assignment, after: Assignment, rest_epochs: int) -> str:
     name, scheme = before.slice, after.scheme.replace("_", " ")
     if after.secondary is not None and after.secondary != before.secondary:
         return f"{name}: {after.secondary.node} stands by, {scheme}"
     if after.mishaps > before.mishaps and after.rests_until > before.rests_until:
-        return f"{name} goes without a secondary for {REST_EPOCHS} epochs: {after.mishaps} of them failed in a row"
+        return f"{name} goes without a secondary for {rest_epochs} epochs: {after.mishaps} of them failed in a row"
     if before.secondary is not None and after.secondary is None:
         return f"{name}: {before.secondary.node} stands by no longer"
     return f"{name}: its secondary is all right"

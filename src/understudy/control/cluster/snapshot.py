@@ -15,6 +15,7 @@ from understudy.control.schemes.decisions import Decision as Choice
 from understudy.control.schemes.history import Error, History
 from understudy.control.schemes.objectives import Memory as ControllerMemory
 from understudy.control.schemes.objectives import Settings
+from understudy.model.config import DEFAULTS, Config
 from understudy.model.layout import Layout
 from understudy.model.names import SliceId
 from understudy.model.recovery import Reaction, Scheme
@@ -90,6 +91,8 @@ class Snapshot:
     ended: tuple[Ended, ...] = ()
     """Recoveries that were over since the last decision."""
     memory: Memory = field(default_factory=Memory)
+    config: Config = DEFAULTS
+    """Limits and times of the run. Those of `detector` and `controller` are there."""
 
     @property
     def by_name(self) -> dict[str, NodeView]:

@@ -16,57 +16,55 @@ from dataclasses import replace
 from understudy.control.cluster.reactions import importance
 from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.capabilities import rank
+from understudy.model.config import DEFAULTS, OverloadSection
 from understudy.model.layout import Layout
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import Assignment, NodeView, Throttle
 
-FULL_S = 5.0
-"""Behind for so long: a start or a recovery makes a node late for a moment, too."""
-NEXT_S = 1.0
-"""Between two secondaries that are throttled: the effect of the first must have time to show."""
-CALM_S = 10.0
-"""Without anybody behind, and between two that go on."""
-SOON_S = 60.0
-MOST_DOUBLINGS = 4
-
 
 def throttle(
-    assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout, age_s: float
+    assignments: Iterable[Assignment],
+    nodes: Mapping[str, NodeView],
+    layout: Layout,
+    age_s: float,
+    limits: OverloadSection = DEFAULTS.overload,
 ) -> Iterator[Suggestion]:
     """At most one change at a time."""
     known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
-    since = age_s - max((one.throttle.at for one in known if one.throttle.times), default=-CALM_S - SOON_S)
-    if any(node.full_s >= FULL_S for node in nodes.values()):
-        crowded = [one for one in known if _is_crowded(one, nodes)]
-        if crowded and since >= NEXT_S:
-            yield _throttled(crowded[-1], age_s)
-    elif not any(node.full_s > 0 for node in nodes.values()) and since >= CALM_S:
-        waiting = [one for one in known if one.throttle.on and age_s - one.throttle.at >= _wait_s(one.throttle)]
+    since = age_s - max(
+        (one.throttle.at for one in known if one.throttle.times), default=-limits.calm_s - limits.soon_s
+    )
+    if any(node.full_s >= limits.full_s for node in nodes.values()):
+        crowded = [one for one in known if _is_crowded(one, nodes, limits.full_s)]
+        if crowded and since >= limits.next_s:
+            yield _throttled(crowded[-1], age_s, limits.soon_s)
+    elif not any(node.full_s > 0 for node in nodes.values()) and since >= limits.calm_s:
+        waiting = [one for one in known if one.throttle.on and age_s - one.throttle.at >= _wait_s(one.throttle, limits)]
         if waiting:
             yield _relieved(waiting[0], age_s)
 
 
-def _is_crowded(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
+def _is_crowded(assignment: Assignment, nodes: Mapping[str, NodeView], full_s: float) -> bool:
     """Whether a slice has a secondary on a full node that could do less. One that stands in is needed as it is."""
     placed = assignment.secondary
     node = nodes.get(placed.node) if placed else None
     saves = (
         rank(assignment.scheme) > rank(Scheme.DEPLOYED) and not assignment.throttle.on and not assignment.standing_in
     )
-    return saves and node is not None and node.full_s >= FULL_S
+    return saves and node is not None and node.full_s >= full_s
 
 
-def _throttled(assignment: Assignment, age_s: float) -> Suggestion:
+def _throttled(assignment: Assignment, age_s: float, soon_s: float) -> Suggestion:
     before = assignment.throttle
-    times = before.times + 1 if before.times and age_s - before.at < SOON_S else 1
+    times = before.times + 1 if before.times and age_s - before.at < soon_s else 1
     node = assignment.secondary.node if assignment.secondary else "its node"
     reason = f"{assignment.slice} is protected less: {node} is full, so its secondary there is throttled"
     changed = replace(assignment, throttle=Throttle(on=True, at=age_s, times=times))
     return Suggestion(Origin.THROTTLE, changed, reason)
 
 
-def _wait_s(state: Throttle) -> float:
-    return float(CALM_S * 2 ** min(MOST_DOUBLINGS, state.times - 1))
+def _wait_s(state: Throttle, limits: OverloadSection) -> float:
+    return float(limits.calm_s * 2 ** min(limits.max_doublings, state.times - 1))
 
 
 def _relieved(assignment: Assignment, age_s: float) -> Suggestion:

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from understudy.model.config import ShippingSection
 from understudy.model.messages import Deploy
 
 TRIM_EVERY = 5
 """Epochs between two trims where nothing is shipped."""
-MAX_FAILURES, FAILING_S = 5, 60.0
-"""Shipments that fail in a row, over at least so long, before the replica counts as failed."""
 
 
 class Stage(IntEnum):
@@ -93,5 +92,5 @@ class Failures:
     def one_more(self, now: float) -> Failures:
         return Failures(self.count + 1, self.since if self.count else now)
 
-    def too_many(self, now: float) -> bool:
-        return self.count >= MAX_FAILURES and now - self.since >= FAILING_S
+    def too_many(self, now: float, limits: ShippingSection) -> bool:
+        return self.count >= limits.max_failures and now - self.since >= limits.failing_s

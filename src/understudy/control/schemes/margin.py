@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from understudy.control.schemes.history import Error
+from understudy.model.config import DEFAULTS, ControllerSection
+
+_USUAL = DEFAULTS.controller
 
 
 @dataclass(frozen=True)
@@ -16,10 +19,14 @@ class Caution:
     what jumped lately may jump again (`estimates.jump_s`).
     """
 
-    base: float = 0.1
-    step: float = 0.25
-    forget_s: float = 600.0
-    limit: float = 8.0
+    base: float = _USUAL.margin_share
+    step: float = _USUAL.margin_step
+    forget_s: float = _USUAL.margin_half_life_s
+    limit: float = _USUAL.margin_limit
+
+    @classmethod
+    def of(cls, section: ControllerSection) -> Caution:
+        return cls(section.margin_share, section.margin_step, section.margin_half_life_s, section.margin_limit)
 
 
 @dataclass(frozen=True)

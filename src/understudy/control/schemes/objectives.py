@@ -11,10 +11,12 @@ from understudy.control.schemes.costs import Usage
 from understudy.control.schemes.decisions import Decision, Figures
 from understudy.control.schemes.history import History
 from understudy.control.schemes.margin import CAREFUL, NO_PENALTY, Caution, Penalty
+from understudy.model.config import DEFAULTS, ControllerSection
 from understudy.model.costs import EVERYTHING, Costs
 from understudy.model.recovery import SHIP_SELDOM, Guarantee, Scheme
 
 INTERVALS = (1, 2, SHIP_SELDOM)
+_USUAL = DEFAULTS.controller
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,26 @@ class Settings:
     """
 
     costs: Costs = EVERYTHING
-    every_s: float = 0.5
-    cool_down_s: float = 5.0
-    descend: float = 0.1
-    tie: float = 0.01
-    gain: float = 0.01
+    every_s: float = _USUAL.every_s
+    cool_down_s: float = _USUAL.cool_down_s
+    descend: float = _USUAL.descend_share
+    tie: float = _USUAL.tie_share
+    gain: float = _USUAL.gain_share
     intervals: tuple[int, ...] = INTERVALS
     caution: Caution = CAREFUL
+
+    @classmethod
+    def of(cls, section: ControllerSection, costs: Costs) -> Settings:
+        """As configured, with what the application says about costs."""
+        return cls(
+            costs,
+            section.every_s,
+            section.cool_down_s,
+            section.descend_share,
+            section.tie_share,
+            section.gain_share,
+            caution=Caution.of(section),
+        )
 
 
 @dataclass(frozen=True)

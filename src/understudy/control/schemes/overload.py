@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-TOO_FAR = 3
-"""Epochs a primary may be behind its input before secondaries beside it are throttled."""
-CLOSE = 1
-"""Epochs it may be behind when they go on: less than above, so that they do not blink."""
+from understudy.model.config import DEFAULTS, OverloadSection
 
 LATE = 2
 """Epochs a secondary may not be behind its primary; one is what two that work at the same time may be apart."""
@@ -18,7 +15,7 @@ def late(primary: int, own: int, *, begun: bool) -> bool:
     return not begun or primary - own >= LATE
 
 
-def throttle(throttled: bool, behind: Iterable[int]) -> bool:
+def throttle(throttled: bool, behind: Iterable[int], limits: OverloadSection = DEFAULTS.overload) -> bool:
     """Whether the secondaries of a node are throttled, from how far its primaries are behind."""
     most = max(behind, default=0)
-    return most >= TOO_FAR or (throttled and most > CLOSE)
+    return most >= limits.behind_epochs or (throttled and most > limits.caught_up_epochs)
