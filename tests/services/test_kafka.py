@@ -48,14 +48,14 @@ def _value(message: Any) -> bytes:
 
 
 def test_readers_see_committed_transactions_only(kafka: Kafka) -> None:
-    kafka.create_topic("orders")
-    producer = _producer(kafka, **{"transactional.id": "orders"})
+    kafka.create_topic("committed-orders")
+    producer = _producer(kafka, **{"transactional.id": "committed-orders"})
     producer.init_transactions(PATIENCE_S)
     for value, end in ((b"kept", "commit"), (b"dropped", "abort"), (b"also kept", "commit")):
         producer.begin_transaction()
-        _produce(producer, "orders", [value])
+        _produce(producer, "committed-orders", [value])
         getattr(producer, f"{end}_transaction")(PATIENCE_S)
-    assert _consume(kafka, "orders", 2) == [b"kept", b"also kept"]
+    assert _consume(kafka, "committed-orders", 2) == [b"kept", b"also kept"]
 
 
 def test_a_producer_is_fenced_by_its_successor(kafka: Kafka) -> None:
