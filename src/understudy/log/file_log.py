@@ -30,7 +30,10 @@ _POLL_S = 0.01
 
 
 class FileLog:
-    """A publisher in this process wakes the readers beside it at once; other processes are noticed by looking."""
+    """A publisher in this process wakes the readers beside it at once; other processes are noticed by looking.
+
+    It has as many methods as a `Log` has questions, and one for every place in its directory.
+    """
 
     def __init__(self, root: Path, disk: Disk) -> None:
         self._root = root

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 class Replica(ABC):
-    """Sources, operators and sinks differ in `step` and `release`.
+    """Sources, operators and sinks differ in `step` and `release`. What all replicas do is here, grouped by the thread
+    that may call it.
 
     The replica's own thread calls `turn`. The agent's thread calls `adjust` and `stop`, and is the only one to set
     `deploy`; others read it once per decision. `live` may be changed by any thread.

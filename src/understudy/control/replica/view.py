@@ -35,7 +35,10 @@ class Shipping(StrEnum):
 
 
 class QueryView(Protocol):
-    """A replica of an operator slice. `next_epoch` is the one to be announced next, `done` the newest that is done."""
+    """A replica of an operator slice. `next_epoch` is the one to be announced next, `done` the newest that is done.
+
+    One property for every question a rule may ask: a rule that is not reached costs no look at a disk.
+    """
 
     @property
     def on(self) -> Capabilities:

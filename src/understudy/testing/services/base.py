@@ -27,7 +27,8 @@ class Service(ABC):
     """A real server for tests, with its data in a directory of the caller's.
 
     `start` returns the address that clients connect to. `stop`, `kill` and `freeze` keep the data, and `restart` brings
-    the service back on the same port. As a context manager a service keeps its data in a temporary directory.
+    the service back on the same port. As a context manager a service keeps its data in a temporary directory. The life
+    of a server has many steps, and each is a short method that a subclass may replace.
 
     Attributes
     ----------
