@@ -164,7 +164,8 @@ def _is_overtaken(view: QueryView) -> bool:
     epoch = view.next_epoch
     if view.newest_published > epoch and view.newest_shipped > epoch:
         return True
-    return view.newest_shipped >= epoch and not view.input_there and view.given_away is not None
+    # What was shipped is looked up last: it costs a directory listing, and this is asked in every decision.
+    return not view.input_there and view.given_away is not None and view.newest_shipped >= epoch
 
 
 # -- shipping
