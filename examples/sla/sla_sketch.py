@@ -1,8 +1,8 @@
 """Percentiles of a stream from a few hundred counters. Plain Python, no Spark.
 
 The sketch is DDSketch (Masson, Rim and Lee, 2019): values are counted in buckets whose bounds grow by a constant
-factor. A percentile is read off the counts, and is wrong by 1 % at most. Sketches are merged by adding their counts,
-so a sliding window is the sum of the sketches of its panes. Bounds are whole numbers here, so all machines agree on
+factor. A percentile is read off the counts, and is wrong by a 99th at most. Sketches are merged by adding their
+counts, so a sliding window is the sum of the sketches of its panes. Bounds are whole numbers here, so all machines agree on
 them.
 """
 
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 def _bounds(largest: int) -> list[int]:
-    """Upper bounds of the buckets: each at most 101/99 of the one before, so its middle is within 1 % of all of it."""
+    """Upper bounds of the buckets: each at most 101/99 of the one before, so its middle is within a 99th."""
     found = [1]
     while found[-1] < largest:
         found.append(max(found[-1] + 1, found[-1] * 101 // 99))
