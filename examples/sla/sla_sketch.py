@@ -2,8 +2,8 @@
 
 The sketch is DDSketch (Masson, Rim and Lee, 2019): values are counted in buckets whose bounds grow by a constant
 factor. A percentile is read off the counts, and is wrong by a 99th at most. Sketches are merged by adding their
-counts, so a sliding window is the sum of the sketches of its panes. Bounds are whole numbers here, so all machines agree on
-them.
+counts, so a sliding window is the sum of the sketches of its panes. Bounds are whole numbers here, so all machines
+agree on them.
 """
 
 from __future__ import annotations
