@@ -56,7 +56,7 @@ def draw(seed: int) -> Scenario:
 
 def _happen(rng: random.Random, topology: str, nodes: int) -> Happening:
     after_s = rng.choice((0.0, 0.1, 0.3, 0.5, 1.0, 2.0))
-    kind = rng.choices(("node", "switch", "damage", "manager", "fail", "join", "power", "disk", "heal"), WEIGHTS)[0]
+    kind = rng.choices(("node", "switch", "damage", "manager", "fail", "join", "power", "heal"), WEIGHTS)[0]
     node = f"node-{rng.randint(1, nodes)}"
     if kind == "node":
         verb = rng.choice(ON_NODES)
@@ -68,13 +68,11 @@ def _happen(rng: random.Random, topology: str, nodes: int) -> Happening:
         return Happening("damage", (rng.choice(SLICES[topology][:-1]), str(rng.randint(0, 4))), after_s=after_s)
     if kind == "fail":
         return Happening("fail", (rng.choice(SLICES[topology]),), after_s=after_s)
-    if kind == "disk":
-        return Happening("fill-disk", ("for", str(rng.choice((0.1, 0.5)))), after_s=after_s)
     plain = {"manager": "restart-manager", "join": "join", "power": "lose-power", "heal": "heal"}[kind]
     return Happening(plain, (), after_s=after_s)
 
 
-WEIGHTS = (8, 3, 3, 2, 2, 2, 1, 0, 1)
+WEIGHTS = (8, 3, 3, 2, 2, 2, 1, 1)
 
 
 def attempt(seed: int) -> str | None:

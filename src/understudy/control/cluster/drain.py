@@ -2,7 +2,7 @@
 
 Where a secondary stands by elsewhere, it takes over. Otherwise the slice is assigned to another node under a higher
 generation, which is as safe as a recovery: the new replica starts from what was shipped, and whatever both publish
-meanwhile is the same. A secondary on the node goes, and another is placed where slices may be placed.
+meanwhile is the same. A secondary on the node goes, and another starts on a node that takes slices.
 """
 
 from __future__ import annotations
