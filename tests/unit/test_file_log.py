@@ -162,14 +162,6 @@ def test_what_was_set_aside_is_missing_and_can_be_published_again(tmp_path: Path
     assert log.first_missing(WORDS) == 6
 
 
-@pytest.mark.parametrize(("there", "missing"), [((), 0), ((0,), 1), ((0, 1, 3), 2), ((7, 8), 9), ((7, 9), 8)])
-def test_the_first_missing_epoch(log: FileLog, there: tuple[int, ...], missing: int) -> None:
-    publish(log, *there)
-    assert log.first_missing(WORDS) == missing
-    assert log.newest(WORDS) == max(there, default=-1)
-    assert all((log.fetch(WORDS, epoch) is not None) == (epoch in there) for epoch in range(20))
-
-
 def test_the_newest_is_found_without_listing_all_bags(log: FileLog, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(log, *range(5))
     looks = 0
@@ -198,54 +190,7 @@ def test_the_newest_after_the_known_one_was_trimmed(tmp_path: Path, log: FileLog
     assert log.newest(WORDS) == 8
 
 
-def test_how_far_a_sink_has_come(tmp_path: Path, log: FileLog) -> None:
-    assert log.reached(COUNTS) == -1
-    for epoch in (0, 5, 3):
-        log.reach(COUNTS, epoch)
-        assert log.reached(COUNTS) == epoch, "a sink that was set back says so"
-    (tmp_path / "counts/0/reached").write_bytes(b"")
-    assert log.reached(COUNTS) == -1
-    assert log.newest(COUNTS) == -1
-
-
 # -- acknowledging and trimming
-
-
-@pytest.mark.parametrize(
-    ("acknowledged", "left"),
-    [
-        ({}, [0, 1, 2, 3, 4]),
-        ({COUNTS: 3}, [0, 1, 2, 3, 4]),
-        ({COUNTS: 3, OTHER: 1}, [2, 3, 4]),
-        ({COUNTS: 3, OTHER: 2}, [3, 4]),
-        ({COUNTS: 9, OTHER: 9}, [4]),
-        ({COUNTS: 4, OTHER: 4}, [4]),
-    ],
-)
-def test_only_what_every_reader_has_acknowledged_is_trimmed(
-    tmp_path: Path, log: FileLog, acknowledged: dict[Any, int], left: list[int]
-) -> None:
-    publish(log, *range(5))
-    for reader, epoch in acknowledged.items():
-        log.acknowledge(reader, WORDS, epoch)
-    last = log.trim(WORDS, [COUNTS, OTHER])
-    assert [epoch for epoch in range(5) if log.fetch(WORDS, epoch)] == left
-    assert last == left[0] - 1
-    assert log.newest(WORDS) == 4
-    assert log.first_missing(WORDS) == 5
-
-
-def test_who_has_no_readers_keeps_its_newest_bag(log: FileLog) -> None:
-    publish(log, 0, 1, 2)
-    assert log.trim(WORDS, []) == 1
-    assert [e for e in range(4) if log.fetch(WORDS, e)] == [2] == [log.newest(WORDS)]
-
-
-def test_an_acknowledgement_never_goes_back(log: FileLog) -> None:
-    publish(log, *range(4))
-    log.acknowledge(COUNTS, WORDS, 2)
-    log.acknowledge(COUNTS, WORDS, 0)
-    assert log.trim(WORDS, [COUNTS]) == 2
 
 
 def test_an_acknowledgement_lost_to_a_power_cut_holds_bags_back(tmp_path: Path, log: FileLog) -> None:
@@ -262,23 +207,6 @@ def test_trimming_keeps_one_acknowledgement_of_each_reader(tmp_path: Path, log: 
     log.trim(WORDS, [COUNTS, OTHER])
     assert [path.name for path in (tmp_path / "words/0/acks").rglob("0*")] == ["0000000002"]
     assert log.acknowledged(COUNTS, WORDS) == 2
-
-
-def test_cuts_are_trimmed_to_the_floor_of_all_slices_that_share_them(log: FileLog) -> None:
-    assert log.cuts(WORDS) == range(0)
-    for epoch in range(4):
-        log.record(WORDS, epoch, epoch * 10)
-    shared = {WORDS: [COUNTS], OTHER: [COUNTS]}
-    log.acknowledge(COUNTS, WORDS, 9)
-    log.trim_cuts(WORDS, shared)
-    assert log.cuts(WORDS) == range(4), "the other slice's reader has acknowledged nothing"
-    log.acknowledge(COUNTS, OTHER, 2)
-    log.trim_cuts(WORDS, shared)
-    assert log.cuts(WORDS) == range(2, 4)
-    assert [log.recorded(WORDS, epoch) for epoch in range(4)] == [None, None, 20, 30]
-    log.acknowledge(COUNTS, OTHER, 9)
-    log.trim_cuts(WORDS, shared)
-    assert log.cuts(WORDS) == range(3, 4), "the newest stays"
 
 
 def test_a_removed_cut_that_a_power_cut_brought_back_does_not_count(log: FileLog) -> None:
@@ -308,14 +236,6 @@ def test_a_bag_published_again_after_it_was_trimmed_is_trimmed_again(log: FileLo
 
 
 # -- cuts, settling, waiting
-
-
-@pytest.mark.parametrize("value", [0, None, "x", {"offset": [1, 2]}, 12.5])
-def test_the_first_record_counts(log: FileLog, value: Any) -> None:
-    assert log.recorded(WORDS, 3) is None
-    assert log.record(WORDS, 3, value) == value
-    assert log.record(WORDS, 3, "other") == value
-    assert log.recorded(WORDS, 3) == value
 
 
 @pytest.mark.parametrize("stop", [interrupted, killed])
@@ -382,17 +302,6 @@ def test_settling_while_another_thread_publishes(tmp_path: Path) -> None:
     assert failed == []
 
 
-def test_a_publisher_wakes_who_waits(log: FileLog) -> None:
-    publish(log, 0)
-    assert log.await_bags([WORDS], 0, 0.0)
-    assert not log.await_bags([WORDS, COUNTS], 0, 0.02)
-    assert log.await_bags([], 5, 0.0)
-    thread = threading.Thread(target=lambda: log.publish(a_bag(0, None, COUNTS), durable=False))
-    thread.start()
-    assert log.await_bags([WORDS, COUNTS], 0, 20.0)
-    thread.join()
-
-
 def test_what_the_gate_is_told_fits_the_file(log: FileLog) -> None:
     """Spark reads the segments itself, by the numbers in these lines."""
     split = Split(("word",), 2)
@@ -407,13 +316,3 @@ def test_what_the_gate_is_told_fits_the_file(log: FileLog) -> None:
             rows += int(count)
     assert rows == 50
     assert json.loads(content[27 : stored.start])["rows"] == 50
-
-
-def test_fences_only_rise(tmp_path: Path) -> None:
-    log = FileLog(tmp_path, Disk())
-    assert log.fenced(WORDS) == 0
-    for generation in (2, 5, 3, 5):
-        log.fence(WORDS, generation)
-    assert log.fenced(WORDS) == 5
-    assert log.fenced(COUNTS) == 0
-    assert log.newest(WORDS) == -1, "a fence is no bag"

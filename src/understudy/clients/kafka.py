@@ -58,13 +58,21 @@ class Cluster:
         Addresses of brokers, and further settings of librdkafka, such as `sasl.password`.
     user
         Who it is for, in errors.
+    patience_s
+        How long brokers that are away are waited for; `PATIENCE_S` if it is not given.
+
+    Attributes
+    ----------
+    complaint
+        What librdkafka said last about brokers it cannot reach.
     """
 
-    def __init__(self, servers: str, options: Mapping[str, Any], user: str) -> None:
+    def __init__(self, servers: str, options: Mapping[str, Any], user: str, patience_s: float | None = None) -> None:
         from confluent_kafka import Consumer
 
         self._servers, self._options, self._user = servers, options, user
-        self._complaint = "no broker has answered"
+        self._patience_s = PATIENCE_S if patience_s is None else patience_s
+        self.complaint = "no broker has answered"
         self._asked: Any = None
         self._consumer: Any = Consumer(
             self.settings(
@@ -154,20 +162,43 @@ class Cluster:
 
         return self.patiently(ask) if wanted else {}
 
-    def create(self, topic: str, config: Mapping[str, str]) -> None:
-        """Creates a topic of one partition, with the brokers' own number of copies."""
+    def create(self, topic: str, config: Mapping[str, str], partitions: int = 1, copies: int = -1) -> None:
+        """Creates a topic if it is not there; `copies` -1 leaves their number to the brokers."""
         from confluent_kafka import KafkaError, KafkaException
 
-        admin = self._administrator()
+        wanted = _admin().NewTopic(topic, partitions, copies, config=dict(config))
 
         def ask() -> None:
             try:
-                admin.create_topics([_admin().NewTopic(topic, 1, config=dict(config))])[topic].result(2 * _CALL_S)
+                self._administrator().create_topics([wanted])[topic].result(2 * _CALL_S)
             except KafkaException as error:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
 
         self.patiently(ask)
+
+    def await_leaders(self, topic: str) -> list[int]:
+        """The partitions of a topic, when each of them can be written."""
+        from confluent_kafka import KafkaError
+
+        def ask() -> list[int]:
+            found = self._consumer.list_topics(topic, timeout=_CALL_S).topics[topic]
+            if found.error is not None:
+                raise _raised(found.error)
+            if not found.partitions or any(one.leader < 0 for one in found.partitions.values()):
+                raise _raised(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+            return sorted(found.partitions)
+
+        return self.patiently(ask)
+
+    def count_brokers(self) -> int:
+        return self.patiently(lambda: len(self._consumer.list_topics(timeout=_CALL_S).brokers))
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """Asks the brokers to remove the records before an offset. Does not wait: whoever asks next removes more."""
+        from confluent_kafka import TopicPartition
+
+        self._administrator().delete_records([TopicPartition(topic, partition, offset)])
 
     def read(self, topic: str, ranges: Ranges) -> Iterator[Any]:
         """Every committed record of these ranges of offsets, each partition in its order.
@@ -177,7 +208,7 @@ class Cluster:
         OffsetsGone
             If the topic's retention has removed offsets of a range.
         """
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
 
         def failed(error: Any, partition: int) -> None:
             self._give_up_or_wait(error, topic, ranges, partition)
@@ -185,9 +216,9 @@ class Cluster:
         def idle(came: bool, left: list[int]) -> None:
             nonlocal deadline
             if came:
-                deadline = time.monotonic() + PATIENCE_S
+                deadline = time.monotonic() + self._patience_s
             elif time.monotonic() > deadline:
-                raise self.unreachable(f"partitions {left} of '{topic}' did not come; {self._complaint}")
+                raise self.unreachable(f"partitions {left} of '{topic}' did not come; {self.complaint}")
 
         return self._ranges.read(topic, ranges, failed, idle)
 
@@ -202,10 +233,10 @@ class Cluster:
         logger.warning("%s waits: %s", self._user, error.str())
 
     def patiently(self, action: Callable[[], T]) -> T:
-        """Does something again and again while brokers are away, for as long as `PATIENCE_S`."""
+        """Does something again and again while brokers are away, for as long as its patience."""
         from confluent_kafka import KafkaException
 
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while True:
             try:
                 return action()
@@ -214,7 +245,7 @@ class Cluster:
                 passing = reason is None or reason.retriable() or reason.code() in _passing()
                 if not passing or time.monotonic() > deadline:
                     self._consumer.poll(0)  # hands out what librdkafka has to complain about
-                    raise self.unreachable(self._complaint if passing else reason.str()) from error
+                    raise self.unreachable(self.complaint if passing else reason.str()) from error
                 time.sleep(0.1)
 
     def unreachable(self, why: str) -> Unavailable:
@@ -225,7 +256,7 @@ class Cluster:
         )
 
     def _complain(self, error: Any) -> None:
-        self._complaint = error.str()
+        self.complaint = error.str()
 
 
 def gone(topic: str, lost: Mapping[int, tuple[int, int]], earliest: Mapping[int, int]) -> OffsetsGone:

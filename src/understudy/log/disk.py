@@ -150,7 +150,8 @@ def _beside(path: Path) -> Path:
 
 
 def _write_all(file: IO[bytes], parts: Iterable[ReadableBuffer]) -> None:
-    """Writes large files to the disk piece by piece; otherwise a sync of a small file would wait for all of it."""
+    """Writes parts above 4 MiB to the disk piece by piece, also where nothing asks for durability. An fsync of a small
+    file, as of a sink or of a marker, waits for whatever was written before it: a hundred megabytes of state, say."""
     for part in parts:
         whole = memoryview(part).cast("B")
         for start in range(0, len(whole), PIECE):

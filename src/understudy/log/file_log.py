@@ -20,10 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from understudy.errors import InvalidInput
 from understudy.log import bag
 from understudy.log.bag import DamagedBag
 from understudy.log.disk import Disk
 from understudy.log.interface import Published, Stored
+from understudy.log.place import LogPlace
+from understudy.model.address import Address
 from understudy.model.names import SliceId
 
 _POLL_S = 0.01
@@ -43,7 +46,7 @@ class FileLog:
         self._settled: dict[SliceId, int] = {}
         self._newest: dict[SliceId, int] = {}
 
-    def publish(self, bag: bag.Bag, *, durable: bool) -> Published:
+    def publish(self, bag: bag.Bag, *, durable: bool, generation: int | None = None) -> Published:  # noqa: ARG002
         slice_id, epoch = bag.header.slice, bag.header.epoch
         path = self._bag(slice_id, epoch)
         first = self._disk.put_if_absent(path, bag.parts, durable=durable)
@@ -220,6 +223,9 @@ class FileLog:
                     return json.loads((self._bookmarks(slice_id) / f"{number:010d}").read_bytes())
         return None
 
+    def close(self) -> None:
+        """Nothing is held open."""
+
     def _cut_epochs(self, slice_id: SliceId) -> set[int]:
         return _numbers_in(self._cut(slice_id, 0).parent)
 
@@ -243,6 +249,27 @@ class FileLog:
         if not directory.is_dir():
             return set()
         return {int(path.stem) for path in directory.iterdir() if path.suffix == ".bag" and path.stem.isdigit()}
+
+
+def check(address: Address) -> None:
+    """Raises if a file log's address has options or hosts: there are none."""
+    address.only(())
+    if address.hosts:
+        raise InvalidInput(
+            f"log.url is '{address}'",
+            why="files have no host: what stands behind '//' is one",
+            fix=f"write file:{address.path or '/path'} for a directory, or file: for the home directory",
+        )
+
+
+def root_of(address: Address, home: Path, run: str) -> Path:
+    """The directory of a run's bags: in its home, or below the path that the address gives."""
+    return Path(address.path).resolve() / run if address.path else home
+
+
+def open_log(place: LogPlace) -> FileLog:
+    check(place.address)
+    return FileLog(root_of(place.address, place.home, place.run), place.disk)
 
 
 def _numbers_in(directory: Path) -> set[int]:

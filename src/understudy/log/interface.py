@@ -34,9 +34,19 @@ class Stored:
         return bag.read_rows(self.path, self.start, self.header.part(channel.split, channel.part), schema)
 
 
+class Fenced(Exception):
+    """A bag was not published because a newer replica has taken over."""
+
+    def __init__(self, slice_id: SliceId, epoch: int) -> None:
+        super().__init__(f"a newer replica of {slice_id} has taken over; epoch {epoch} is its own to publish")
+
+
 @dataclass(frozen=True)
 class Published:
-    """`first` is False if the bag was there already; `stored` is the one that counts either way."""
+    """`first` is False if the bag was there already; `stored` is the one that counts either way.
+
+    Its header can be read at once. A log beyond this node's disk puts the file at its path when it is fetched.
+    """
 
     first: bool
     stored: Stored
@@ -46,10 +56,21 @@ class Log(Protocol):
     """All methods may be called from several threads and processes at once.
 
     `publish` and `record` are put-if-absent: the first writer wins, and every caller gets what won. Without `durable`
-    a bag survives killed processes; `settle` makes all bags up to an epoch survive a power cut as well.
+    a bag survives killed processes; `settle` makes all bags up to an epoch survive a power cut as well. A log that has
+    every bag durable before it counts does both always.
+
+    What this process has written it finds at once. What others have written may take some milliseconds to be seen, but
+    never goes back, and whoever must know better appends: `publish`, `record` and `fence` return when everything that
+    was appended before them was seen.
     """
 
-    def publish(self, bag: bag.Bag, *, durable: bool) -> Published: ...
+    def publish(self, bag: bag.Bag, *, durable: bool, generation: int | None = None) -> Published:
+        """Publishes a bag if its epoch has none.
+
+        A log whose writes have an order refuses the bag of a `generation` behind a fence for a newer one, and raises
+        `Fenced`. One without that order leaves it to writers to look at `fenced`, and the first bag counts.
+        """
+        ...
 
     def fetch(self, slice_id: SliceId, epoch: int) -> Stored | None: ...
 
@@ -107,7 +128,8 @@ class Log(Protocol):
     def set_aside(self, slice_id: SliceId, epoch: int) -> None:
         """Takes a damaged bag out of the way, so that it can be published again.
 
-        An intact bag is left in place: it has already been rebuilt, and the request is stale.
+        Damage to a copy on this node is mended from the log, and is none to the bag. An intact bag is left in place: it
+        has already been rebuilt, and the request is stale.
         """
         ...
 
@@ -143,4 +165,8 @@ class Log(Protocol):
 
     def bookmark(self, slice_id: SliceId, epoch: int) -> Any:
         """The newest bookmark of an epoch up to this one, None if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Writes what was handed over and lets go of threads and connections."""
         ...
