@@ -2,13 +2,20 @@
 
     checkpoints/<operator>/<slice>/files/<generation>-<epoch>/…   a whole checkpoint; unchanged files are links
     checkpoints/<operator>/<slice>/markers/<epoch>-<generation>.json
+    checkpoints/<operator>/<slice>/damaged/<epoch>-<generation>.json   markers of checkpoints that were found damaged
 
 A marker lists every file a checkpoint needs. It is written last, so only complete checkpoints have one. The two newest
-are kept: should the newest turn out to be damaged, the other can still replay. `control/replica/retention.py` says
-which older one is kept as well, so that bags that still have readers can be made again, and what may be acknowledged.
+are kept: should a file that only the newest has turn out to be damaged, a successor starts from the other one.
+`control/replica/retention.py` says which older one is kept as well, so that bags that still have readers can be made
+again, and what may be acknowledged. A checkpoint that a restore or a pull has found damaged no longer counts
+(`markers.py`).
+
+An unchanged file is one copy on the disk under several names. If it is damaged, so are all checkpoints that have it:
+then a successor starts from an older one that does not, as the base may be, or the run ends with an error that names
+the file. Two copies of every file would protect from that; each would be shipped and stored twice.
 
 A marker names files of its own folder only, and only folders older than the two newest markers are ever removed. So
-whatever a zombie ships or recycles, the two newest markers are whole.
+whatever a zombie ships or recycles, no file of the two newest markers is missing.
 """
 
 from __future__ import annotations
@@ -16,40 +23,36 @@ from __future__ import annotations
 import os
 import shutil
 import zlib
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from understudy.checkpoints.interface import Checkpoint, Entry, Marker, Shipment, Shipped
+from understudy.checkpoints.fetching import Fetching, holds
+from understudy.checkpoints.interface import (
+    Checkpoint,
+    Entry,
+    Marker,
+    OnDamaged,
+    Shipment,
+    Shipped,
+    ignore_damage,
+)
+from understudy.checkpoints.markers import Markers
+from understudy.checkpoints.place import URL, CheckpointsPlace
+from understudy.checkpoints.restoring import Restore, new_in, require_essential, set_aside
 from understudy.checkpoints.spark_files import (
     CHANGES,
     PLACE,
-    decode,
-    encode,
-    essential,
     files_of,
-    last_batch_in,
     swap,
     wanted,
 )
 from understudy.control.replica import retention
-from understudy.errors import Unavailable
+from understudy.errors import InvalidInput
 from understudy.log.disk import Disk, walk
+from understudy.model.address import Address
 from understudy.model.names import SliceId
-
-
-@dataclass(frozen=True)
-class Held:
-    """Files of a checkpoint that are ours to read, however long that takes, or what kept us from getting them all."""
-
-    folder: Path
-    missing: str | None
-
-    def checked(self, entry: Entry) -> bytes | None:
-        """The content of a file, if it is what was shipped."""
-        content = (self.folder / entry.name).read_bytes()
-        return content if len(content) == entry.size and zlib.crc32(content) == entry.crc else None
 
 
 class Store:
@@ -59,6 +62,8 @@ class Store:
         self._root = root / slice_id.operator / str(slice_id.index)
         self._slice = slice_id
         self._disk = disk
+        self._markers = Markers(self._root, disk)
+        self._fetching = Fetching(self._root, disk)
 
     def ship(self, checkpoint: Checkpoint | None, epoch: int, generation: int, shipped: Shipped) -> Shipment:
         """Copies what is new in a checkpoint, then writes its marker.
@@ -67,27 +72,28 @@ class Store:
         state, then offsets, then commits. Spark only removes files no newer batch needs, so one that vanishes while we
         look was not needed.
         """
+        self._forget_damaged(shipped)
         found = self._store_all(checkpoint, f"{generation}-{epoch}", shipped) if checkpoint else []
         marks = checkpoint.watermarks if checkpoint else ()
         marker = Marker(epoch, generation, tuple(entry for entry, _ in found), marks)
         self._disk.sync_tree(self._root, [self._root / entry.stored for entry in marker.files])
-        self._disk.replace(self._marker(marker), [encode(marker)], durable=True)
+        self._markers.write(marker)
         names = {entry.name for entry in marker.files}
         shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
         return Shipment(sum(copied for _, copied in found), sum(entry.size for entry in wanted(marker)))
+
+    def _forget_damaged(self, shipped: Shipped) -> None:
+        """Lets files be copied anew instead of linking those of a damaged checkpoint; the local ones may be whole."""
+        damaged = self._markers.damaged_folders()
+        if damaged:
+            known = shipped.seen.items()
+            shipped.seen = {name: value for name, value in known if Path(value[2].stored).parts[1] not in damaged}
 
     def _store_all(self, checkpoint: Checkpoint, folder: str, shipped: Shipped) -> list[tuple[Entry, int]]:
         local = checkpoint.directory
         stored = [self._store(path, local, folder, shipped) for path in files_of(checkpoint, shipped.seen)]
         found = [one for one in stored if one is not None]
-        # Were these gone too, then the batch was forgotten or the directory wiped: this is no checkpoint any more.
-        missing = essential(checkpoint) - {entry.name for entry, _ in found}
-        if missing:
-            raise Unavailable(
-                f"the checkpoint of {self._slice} vanished while it was shipped",
-                why=f"{', '.join(sorted(missing))} is not in {local} any more",
-                fix="nothing, if this replica was replaced; otherwise look who removes files there",
-            )
+        require_essential(self._slice, checkpoint, {entry.name for entry, _ in found})
         return found
 
     def _store(self, path: Path, local: Path, folder: str, shipped: Shipped) -> tuple[Entry, int] | None:
@@ -127,122 +133,69 @@ class Store:
         """The epoch up to which this slice never needs its input again, if all readers acknowledged `released`."""
         return retention.acknowledgeable([marker.epoch for marker in self.markers()], released)
 
-    def newest(self) -> int:
-        """The newest epoch whose state was shipped."""
+    def newest(self, *, fresh: bool = False) -> int:  # noqa: ARG002
+        """The newest epoch whose state was shipped; looking is quick, so it is always fresh."""
         return next((marker.epoch for marker in self.markers()), -1)
 
     def markers(self) -> list[Marker]:
-        """The complete checkpoints, newest first, whoever shipped them: two replicas at one epoch have one state."""
-        found = [marker for _, marker in self._read_markers() if marker is not None]
-        return sorted(found, key=lambda marker: (marker.epoch, marker.generation), reverse=True)
-
-    def _read_markers(self) -> Iterator[tuple[Path, Marker | None]]:
-        """Every marker there is, None for one that cannot be read."""
-        for path in (self._root / "markers").glob("*.json"):
-            with suppress(FileNotFoundError):
-                yield path, decode(path.read_bytes())
+        """The complete checkpoints, newest first, whoever shipped them; not those that were found damaged."""
+        return self._markers.newest_first()
 
     def restore(
-        self, local: Path, before: int | None, on_held: Callable[[Marker], None] = lambda _: None
+        self,
+        local: Path,
+        before: int | None,
+        on_held: Callable[[Marker], None] = lambda _: None,
+        on_damaged: OnDamaged = ignore_damage,
     ) -> tuple[Marker | None, Shipped]:
         """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
 
         `on_held` hears which it will be, before its files are copied, which may take a while.
 
-        A damaged one is passed over for the one before it, or for a newer one that was shipped meanwhile. None means:
-        start from the first epoch, which is possible as long as nothing was acknowledged.
+        A damaged one is passed over for the one before it, or for a newer one that was shipped meanwhile. It no longer
+        counts afterwards, and `on_damaged` hears of it. If none can be read, all markers stay where they are, so that
+        it is enough to put the files back. None means: start from the first epoch, which is possible as long as nothing
+        was acknowledged.
         """
-        damage: dict[Marker, str] = {}
-        while (marker := self._untried(before, damage)) is not None:
-            shipped = Shipped()
-            reason = self._bring(marker, local, shipped, on_held)
-            if reason is None:
-                return marker, shipped
-            damage[marker] = f"epoch {marker.epoch}: {reason}"
-        read = list(self._read_markers())
-        reasons = [*damage.values(), *(f"{path.name} is damaged" for path, marker in read if marker is None)]
-        if reasons and len(read) >= retention.NEWEST:
-            raise Unavailable(
-                f"no shipped checkpoint of {self._slice} can be read",
-                why="; ".join(reasons),
-                fix=f"put the files back under {self._root}, or run again in a new --home",
-            )
-        return None, Shipped()
+        shelf = FileShelf(self._root, self._markers, self._fetching, local, on_held)
+        return Restore(shelf, self._slice, before, on_damaged).run()
 
-    def _untried(self, before: int | None, tried: Container[Marker]) -> Marker | None:
-        usable = (marker for marker in self.markers() if before is None or marker.epoch < before)
-        return next((marker for marker in usable if marker not in tried), None)
-
-    def _bring(self, marker: Marker, local: Path, shipped: Shipped, on_held: Callable[[Marker], None]) -> str | None:
-        """What is wrong with the checkpoint, if anything is; nothing of it stays here then."""
-        entries = wanted(marker)
-        with self._holding(entries, local) as held:
-            if held.missing is None:
-                on_held(marker)
-            reasons = (self._copy_one(entry, held, local, shipped) for entry in entries)
-            reason = held.missing or next((reason for reason in reasons if reason is not None), None)
-        if reason is not None:
-            shutil.rmtree(local, ignore_errors=True)
-        return reason
-
-    @contextmanager
-    def _holding(self, entries: Sequence[Entry], local: Path) -> Iterator[Held]:
-        """Gives files a second name, which nobody else removes: large ones may be recycled before they are copied."""
-        folder = local.with_name(f"{local.name}-held")
-        try:
-            gone = (e for e in entries if not self._disk.link(self._root / e.stored, folder / e.name))
-            missing = next(gone, None)
-            yield Held(folder, f"{missing.stored} is missing" if missing else None)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    def _copy_one(self, entry: Entry, held: Held, local: Path, shipped: Shipped) -> str | None:
-        """Brings one file; what is wrong with it, if anything is."""
-        content = held.checked(entry)
-        if content is None:
-            return f"{entry.stored} is damaged"
-        self._put(entry, content, local, shipped)
-        return None
-
-    def _put(self, entry: Entry, content: bytes, local: Path, shipped: Shipped) -> None:
-        target = local / entry.name
-        self._disk.replace(target, [swap(entry.name, content, PLACE, str(local))])
-        stat = target.stat()
-        shipped.seen[entry.name] = (stat.st_mtime_ns, stat.st_size, entry)
-
-    def pull(self, local: Path, held: Shipped, above: int) -> tuple[Marker, int] | None:
+    def pull(
+        self, local: Path, shipped: Shipped, above: int, on_damaged: OnDamaged = ignore_damage
+    ) -> tuple[Marker, int] | None:
         """Brings what is new in the newest checkpoint after an epoch to a directory on which a query waits.
 
         State comes first. Offsets and commits follow only when all of them were read: half of them would keep the query
-        from ever writing its own. None, and the query may go on from where it was, if there is nothing newer or if it
-        was recycled meanwhile; otherwise the marker and the bytes that were copied.
+        from ever writing its own. None, and the query may go on from where it was, if there is nothing newer, if it was
+        recycled meanwhile, or if it is damaged, so that it no longer counts; otherwise the marker and the bytes that
+        were copied.
         """
         marker = next((m for m in self.markers() if m.epoch > above), None)
         if marker is None:
             return None
-        entries = wanted(marker, since=last_batch_in(held.seen) + 1)
-        new = [entry for entry in entries if entry.name != "metadata" and not _holds(local, held, entry)]
-        logs = [entry for entry in new if entry.name.startswith(("offsets/", "commits/"))]
-        state = [entry for entry in new if entry not in logs]
-        with self._holding(new, local) as found:
-            if found.missing or any(self._copy_one(entry, found, local, held) is not None for entry in state):
-                return None
-            contents = [(entry, content) for entry in logs if (content := found.checked(entry)) is not None]
-        if len(contents) < len(logs):
+        state, logs = new_in(marker, local, shipped, holds)
+        with self._fetching.holding([*state, *logs], local) as held:
+            reason = held.missing or self._fetching.copy_all(state, held, local, shipped)
+            contents = {} if reason else {e: content for e in logs if (content := held.checked(e)) is not None}
+        reason = reason or next((f"{entry.stored} is damaged" for entry in logs if entry not in contents), None)
+        if reason is not None:
+            set_aside(self._markers.set_aside, self._markers.path(marker).name, reason, on_damaged)
             return None
-        for entry, content in contents:
-            self._put(entry, content, local, held)
+        for entry, content in contents.items():
+            self._fetching.put(entry, content, local, shipped)
         names = {entry.name for entry in marker.files}
-        held.seen = {name: value for name, value in held.seen.items() if name in names}
-        return marker, sum(entry.size for entry in new)
+        shipped.seen = {name: value for name, value in shipped.seen.items() if name in names}
+        return marker, sum(entry.size for entry in (*state, *logs))
 
     def recycle(self, released: int) -> None:
         """Removes checkpoints nobody needs: their markers first, then files no kept marker names."""
         markers = self.markers()
-        kept = retention.kept([marker.epoch for marker in markers], released)
+        epochs = [marker.epoch for marker in markers]
+        kept = retention.kept(epochs, released)
+        self._markers.forget_damaged(below=retention.acknowledgeable(epochs, released))
         for number, marker in enumerate(markers):
             if number not in kept:
-                self._marker(marker).unlink(missing_ok=True)
+                self._markers.remove(marker)
         if len(markers) < retention.NEWEST:
             return
         needed = {entry.stored for number in kept for entry in markers[number].files}
@@ -255,14 +208,74 @@ class Store:
             if int(folder.name.rpartition("-")[2]) < below:
                 yield folder
 
-    def _marker(self, marker: Marker) -> Path:
-        return self._root / "markers" / f"{marker.epoch:010d}-{marker.generation}.json"
+
+@dataclass(frozen=True)
+class FileShelf:
+    """The checkpoints of a slice, for one restore into a local directory."""
+
+    root: Path
+    markers: Markers
+    fetching: Fetching
+    local: Path
+    on_held: Callable[[Marker], None]
+
+    @property
+    def where(self) -> str:
+        return str(self.root)
+
+    def there(self) -> list[tuple[str, Marker | None]]:
+        return list(self.markers.read())
+
+    def aside(self) -> list[str]:
+        return self.markers.aside()
+
+    def bring(self, marker: Marker, shipped: Shipped) -> str | None:
+        entries = wanted(marker)
+        with self.fetching.holding(entries, self.local) as held:
+            if held.missing is None:
+                self.on_held(marker)
+            reason = held.missing or self.fetching.copy_all(entries, held, self.local, shipped)
+        if reason is not None:
+            shutil.rmtree(self.local, ignore_errors=True)
+        return reason
+
+    def set_aside(self, name: str) -> bool:
+        return self.markers.set_aside(name)
 
 
-def _holds(local: Path, held: Shipped, entry: Entry) -> bool:
-    known = held.seen.get(entry.name)
-    same = known is not None and (known[2].size, known[2].crc) == (entry.size, entry.crc)
-    return same and (local / entry.name).exists()
+@dataclass(frozen=True)
+class FileCheckpoints:
+    """`root` is a directory that all nodes see."""
+
+    root: Path
+    disk: Disk
+
+    def of(self, slice_id: SliceId) -> Store:
+        return Store(self.root, slice_id, self.disk)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def check(address: Address) -> None:
+    """Raises if the address of a directory has options or hosts: there are none."""
+    address.only(())
+    if address.hosts:
+        raise InvalidInput(
+            f"{URL} is '{address}'",
+            why="files have no host: what stands behind '//' is one",
+            fix=f"write file:{address.path or '/path'} for a directory, or file: for the home directory",
+        )
+
+
+def root_of(address: Address, home: Path, run: str) -> Path:
+    """The directory of a run's checkpoints: in its home, or below the path that the address gives."""
+    return Path(address.path).resolve() / run if address.path else home
+
+
+def open_checkpoints(place: CheckpointsPlace) -> FileCheckpoints:
+    check(place.address)
+    return FileCheckpoints(root_of(place.address, place.home, place.run), place.disk)
 
 
 def _remove_files(folder: Path, keep: set[Path]) -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from understudy.model.names import SliceId
+
 Watermarks = tuple[int | None, ...]
 """The watermark of every input in milliseconds, by place in the plan, None where there were no rows yet; empty for an
 operator with fewer than two. Spark's own checkpoint holds the smallest only."""
@@ -60,15 +62,31 @@ class Shipped:
     seen: dict[str, tuple[int, int, Entry]] = field(default_factory=dict)
 
 
+OnDamaged = Callable[[int, str], None]
+"""Hears the epoch of a checkpoint that was found damaged and no longer counts, and what is wrong with it."""
+
+
+def ignore_damage(epoch: int, why: str) -> None:
+    pass
+
+
 class CheckpointStore(Protocol):
-    """The shipped checkpoints of one slice. Several replicas of the slice may use it at once, from several nodes."""
+    """The shipped checkpoints of one slice. Several replicas of the slice may use it at once, from several nodes.
+
+    A store that is a service may be away. Then `newest` returns what was seen last and raises nothing, `restore` waits,
+    and the others raise `errors.Away` soon: whoever called them goes on without, and tries again.
+    """
 
     def ship(self, checkpoint: Checkpoint | None, epoch: int, generation: int, shipped: Shipped) -> Shipment:
         """Copies what is new in a checkpoint, then writes its marker. A slice without state has no checkpoint."""
         ...
 
-    def newest(self) -> int:
-        """The newest epoch whose state was shipped, -1 if none."""
+    def newest(self, *, fresh: bool = False) -> int:
+        """The newest epoch whose state was shipped, -1 if none.
+
+        Asked in every decision of a replica: it must not wait. Where looking takes long, it returns what the last look
+        found and begins another. `fresh` looks at once, and may take a while or raise.
+        """
         ...
 
     def acknowledged(self, released: int) -> int:
@@ -76,15 +94,33 @@ class CheckpointStore(Protocol):
         ...
 
     def restore(
-        self, local: Path, before: int | None, on_held: Callable[[Marker], None] = ...
+        self, local: Path, before: int | None, on_held: Callable[[Marker], None] = ..., on_damaged: OnDamaged = ...
     ) -> tuple[Marker | None, Shipped]:
-        """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory."""
+        """Brings the newest usable checkpoint (of an epoch below `before`) into an empty local directory.
+
+        Damaged ones that it passes over no longer count: not for `newest`, `acknowledged` or `recycle`.
+        """
         ...
 
-    def pull(self, local: Path, held: Shipped, above: int) -> tuple[Marker, int] | None:
-        """Brings what is new in the newest checkpoint after an epoch to a directory on which a query waits."""
+    def pull(self, local: Path, shipped: Shipped, above: int, on_damaged: OnDamaged = ...) -> tuple[Marker, int] | None:
+        """Brings what is new in the newest checkpoint after an epoch to a directory on which a query waits.
+
+        None if there is nothing newer, or if it is damaged; then it no longer counts.
+        """
         ...
 
     def recycle(self, released: int) -> None:
         """Removes checkpoints nobody needs."""
+        ...
+
+
+class Checkpoints(Protocol):
+    """The shipped checkpoints of a run, as one node sees them."""
+
+    def of(self, slice_id: SliceId) -> CheckpointStore:
+        """The store of one slice. Every replica has its own."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of threads and connections."""
         ...

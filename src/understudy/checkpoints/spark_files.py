@@ -115,7 +115,12 @@ def forget_last_commit(directory: Path) -> int | None:
 
 def swap(name: str, content: bytes, old: str, new: str) -> bytes:
     """Metadata with another directory in it; every other file as it is."""
-    return content.replace(old.encode(), new.encode()) if "/_metadata/" in name else content
+    return content.replace(old.encode(), new.encode()) if has_places(name) else content
+
+
+def has_places(name: str) -> bool:
+    """Whether Spark writes directories into a file of this name. Such files are small."""
+    return "/_metadata/" in name
 
 
 def essential(checkpoint: Checkpoint) -> set[str]:
