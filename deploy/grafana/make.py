@@ -33,7 +33,7 @@ PANELS: list[tuple[str, str, str, str, list[tuple[str, str]]]] = [
     ("Lag", "timeseries", "none", "Epochs the slowest slice of every operator is behind.",
      [("max by (operator) (understudy_slice_lag_epochs)", "{{operator}}")]),
     ("Events", "timeseries", "none", "What happened, by kind, each minute.",
-     [("sum by (kind) (increase(understudy_events_total[1m]))", "{{kind}}")]),
+     [("sum by (kind) (increase(understudy_events_total[1m])) > 0", "{{kind}}")]),
     ("CPU", "timeseries", "none", "Cores every node uses.",
      [("rate(understudy_node_cpu_seconds_total[1m])", "{{node}}")]),
     ("Memory", "timeseries", "bytes", "Memory every node uses.", [("understudy_node_memory_bytes", "{{node}}")]),
