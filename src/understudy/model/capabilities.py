@@ -10,7 +10,7 @@ from understudy.model.run import Frozen
 
 
 class Capability(StrEnum):
-    """In the order in which they are turned on: each needs those before it, except that nothing sends unprocessed."""
+    """In the order in which a replica turns them on. Each needs all those before it."""
 
     DEPLOYED = "deployed"
     SYNCED = "synced"
@@ -33,8 +33,15 @@ class Capabilities(Frozen):
     processes: bool = False
     sends: bool = False
 
+    def __eq__(self, other: object) -> bool:
+        # Compared in every decision, mostly with itself; the comparison of models is slow.
+        return self is other or (isinstance(other, Capabilities) and self.__dict__ == other.__dict__)
+
+    def __hash__(self) -> int:
+        return hash((self.deployed, self.synced, self.receives, self.processes, self.sends))
+
     def turned(self, capability: Capability, on: bool) -> Capabilities:
-        return self.model_copy(update={capability.value: on})
+        return _turned(self, capability, on)
 
     def has(self, capability: Capability) -> bool:
         return bool(getattr(self, capability.value))
@@ -47,8 +54,21 @@ class Capabilities(Frozen):
         return "+".join(capability for capability in Capability if self.has(capability)) or "nothing"
 
 
+_KNOWN: dict[Capabilities, Capabilities] = {}
+
+
+@cache
+def _turned(capabilities: Capabilities, capability: Capability, on: bool) -> Capabilities:
+    """Always the same value for the same capabilities, so that comparing two is mostly comparing one with itself."""
+    found = capabilities.model_copy(update={capability.value: on})
+    return _KNOWN.setdefault(found, found)
+
+
 OFF = Capabilities()
 ALL = Capabilities(deployed=True, synced=True, receives=True, processes=True, sends=True)
+
+PAUSED = ALL.turned(Capability.PROCESSES, on=False)
+"""A primary that is about to be replaced elsewhere: what it has begun is published, nothing more is begun."""
 
 ROWS: dict[Scheme, Capabilities] = {
     Scheme.NONE: OFF,
@@ -60,13 +80,18 @@ ROWS: dict[Scheme, Capabilities] = {
     Scheme.ACTIVE_REPLICATION: ALL,
 }
 
+_KNOWN.update({row: row for row in ROWS.values()})
+
 LADDER = tuple(scheme for scheme in ROWS if scheme is not Scheme.NONE)
 """From the slowest recovery to the fastest."""
 
 
+_RANKS = {Scheme.NONE: -1} | {scheme: number for number, scheme in enumerate(LADDER)}
+
+
 def rank(scheme: Scheme) -> int:
     """How well a scheme protects: a higher rank is back sooner."""
-    return -1 if scheme is Scheme.NONE else LADDER.index(scheme)
+    return _RANKS[scheme]
 
 
 @cache

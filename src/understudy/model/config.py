@@ -10,9 +10,10 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from understudy.errors import InvalidInput
+from understudy.model import address
 from understudy.model.durations import seconds
 from understudy.model.recovery import Reaction, Scheme
 
@@ -91,6 +92,16 @@ def _spark(value: Any) -> Any:
     return flat
 
 
+def _address(name: str) -> AfterValidator:
+    """An address, with an error that names the setting and leaves credentials out."""
+
+    def check(value: str) -> str:
+        address.parse(value, name)
+        return value
+
+    return AfterValidator(check)
+
+
 Seconds = Annotated[float, BeforeValidator(_duration)]
 Bytes = Annotated[int, BeforeValidator(_size)]
 SparkSettings = Annotated[dict[str, str], BeforeValidator(_spark)]
@@ -108,6 +119,17 @@ class ClusterSection(Section):
     domains: int = setting(
         0, "Spread the nodes over so many failure domains; 0: each stands alone.", option="--domains", least=0
     )
+    standby_nodes: int = setting(
+        0,
+        "Nodes besides these that host only secondaries until a recovery needs them.",
+        option="--standby-nodes",
+        least=0,
+    )
+    placement: str = setting(
+        "least_loaded",
+        "Where secondaries stand by: least_loaded, interleaved or chained (docs/elasticity.md).",
+        option="--placement",
+    )
     replace: bool = setting(False, "Start a new node for every one that is lost.", option="--replace")
     start_s: Seconds = setting(120.0, "Time in which nodes must be ready before a run begins with fewer.", least=1)
     replace_after_s: Seconds = setting(
@@ -117,6 +139,27 @@ class ClusterSection(Section):
         2, "Times as many nodes as wanted that may run at once, counting lost ones whose process is frozen.", least=1
     )
     stop_s: Seconds = setting(10.0, "Time nodes get to end by themselves when a run ends.", least=0.1)
+    moves_at_once: int = setting(2, "Slices that leave a draining node at the same time.", least=1)
+    rebalance: bool = setting(False, "Move replicas by itself for an even load.", option="--rebalance")
+    rebalance_gain: float = setting(
+        0.2,
+        "Share of an average node's work by which a move must leave its target below what its source carried.",
+        least=0.05,
+    )
+    rebalance_after_s: Seconds = setting(
+        15.0, "Time for which a move must have been worthwhile until the run begins it by itself.", least=0
+    )
+    rebalance_again_s: Seconds = setting(
+        60.0, "Time in which the run moves a slice at most once by itself for an even load.", least=0
+    )
+    move_s: Seconds = setting(60.0, "Time in which a move must be over before it is given up.", least=1)
+    pause_s: Seconds = setting(10.0, "Longest time a slice is stopped to be moved without a second replica.", least=0.1)
+    notice_s: Seconds = setting(30.0, "Time a node takes to leave after SIGTERM; 0: it ends at once.", least=0)
+
+    @property
+    def all_nodes(self) -> int:
+        """How many nodes are started, standby nodes included."""
+        return self.nodes + self.standby_nodes
 
 
 class DetectorSection(Section):
@@ -182,10 +225,66 @@ class RecoverySection(Section):
     max_secondary_failures: int = setting(
         3, "Failures of a slice's secondaries in a row until it goes without one for a while.", least=1
     )
+    at_once: int | None = setting(
+        None,
+        "Operator slices of a lost domain that are restored from checkpoints at once; the others wait.",
+        least=1,
+        unset="the cores of the nodes that are left, by their master; 2 for a node whose master names none",
+        like="4",
+    )
     rest_epochs: int = setting(60, "Epochs a slice then goes without a secondary.", least=1)
     stand_ins_per_minute: int = setting(
         4, "Secondaries of the cluster that may stand in within a minute without having been of use.", least=0
     )
+
+
+class PlanSection(Section):
+    """Which slices have working secondaries, under a budget (docs/planning.md)."""
+
+    budget: int | None = setting(
+        None,
+        "Slices that may have working secondaries; the planner chooses which.",
+        option="--budget",
+        least=0,
+        unset="the topology's replicas; without them there is no plan",
+        like="4",
+    )
+    scheme: Scheme = setting(Scheme.ACTIVE_STANDBY, "Scheme of planned slices: active_standby or active_replication.")
+    time_limit_s: Seconds = setting(5.0, "Time the exact planner gets; then structure-aware plans.", least=0.1)
+    every_s: Seconds = setting(60.0, "Time between two looks whether measured rates call for another plan.", least=1)
+    threshold: float = setting(
+        0.05, "Predicted output fidelity that another plan must gain to replace the one in force.", least=0, most=1
+    )
+    cool_down_s: Seconds = setting(120.0, "Time in which the plan changes at most once by itself.", least=0)
+
+
+class ScalingSection(Section):
+    """How many nodes a run has (docs/elasticity.md)."""
+
+    policy: str | None = setting(
+        None,
+        "Who suggests the number of nodes: target_cpu, lag, schedule or predictive.",
+        option="--scale",
+        unset="the number stays as it is",
+        like="target_cpu",
+    )
+    min_nodes: int = setting(1, "Least number of nodes, standby nodes not counted.", option="--min-nodes", least=1)
+    max_nodes: int = setting(4, "Largest number of nodes, standby nodes not counted.", option="--max-nodes", least=1)
+    target_cpu: float = setting(0.6, "Share of its cores that a node's work shall take.", least=0.05, most=1)
+    slack: float = setting(
+        0.15, "Share by which the work must be above or below the target until the number changes.", least=0, most=0.9
+    )
+    behind_epochs: int = setting(5, "Epochs a primary must be behind until policy lag asks for a node.", least=2)
+    schedule: str = setting(
+        "", "Numbers of nodes by the time of day in UTC, for policy schedule.", like="08:00=4, 20:00=2"
+    )
+    ahead_s: Seconds = setting(60.0, "How far ahead policy predictive looks.", least=1)
+    cool_down_s: Seconds = setting(
+        120.0, "Least time between two changes, and in which nobody wants more before a node goes.", least=0
+    )
+    start_command: str = setting("", "Command that starts a node elsewhere; none: a process here.", like="./start.sh")
+    stop_command: str = setting("", "Command that ends what start_command started.", like="./stop.sh")
+    list_command: str = setting("", "Command that prints the names of nodes it started.", like="./list.sh")
 
 
 class ManagerSection(Section):
@@ -204,6 +303,30 @@ class ShippingSection(Section):
 
     max_failures: int = setting(5, "Shipments that fail in a row until a replica fails.", least=1)
     failing_s: Seconds = setting(60.0, "Least time for which they must have failed.", least=0)
+
+
+class LogSection(Section):
+    """Where bags are published and replayed from."""
+
+    url: Annotated[str, _address("log.url")] = setting(
+        "file:",
+        "Address of the log: file: is the home directory, kafka://… a Kafka cluster (docs/logs.md).",
+        like="kafka://broker-1:9092,broker-2:9092/orders",
+    )
+    cache_bytes: Bytes = setting(
+        1024 * MIB, "Size of the files in which a node keeps bags of a log beyond its disk.", least=MIB
+    )
+
+
+class CheckpointsSection(Section):
+    """Where checkpoints are shipped to and restored from."""
+
+    url: Annotated[str, _address("checkpoints.url")] = setting(
+        "file:",
+        "Address of the checkpoints: file: is the home directory; s3://…, gs://… and az://… are object stores "
+        "(docs/checkpoints.md).",
+        like="s3://bucket/folder",
+    )
 
 
 class OverloadSection(Section):
@@ -295,12 +418,16 @@ class Config(Section):
     """All sections. Immutable; `model_copy` or `understudy.config` make others."""
 
     cluster: ClusterSection = ClusterSection()
+    scaling: ScalingSection = ScalingSection()
     detector: DetectorSection = DetectorSection()
     recovery: RecoverySection = RecoverySection()
     manager: ManagerSection = ManagerSection()
     shipping: ShippingSection = ShippingSection()
+    log: LogSection = LogSection()
+    checkpoints: CheckpointsSection = CheckpointsSection()
     overload: OverloadSection = OverloadSection()
     controller: ControllerSection = ControllerSection()
+    plan: PlanSection = PlanSection()
     jvm: JvmSection = JvmSection()
     web: WebSection = WebSection()
     retention: RetentionSection = RetentionSection()

@@ -122,6 +122,8 @@ class Sink:
         Where the rows go.
     place : Place, optional
         The line of the user's file that added it; errors name it.
+    tentative : bool, optional
+        Whether it gets tentative output; None if it gets it where it can take it.
 
     Examples
     --------
@@ -134,6 +136,12 @@ class Sink:
     stream: str
     sink: Any
     place: Place | None = field(default=None, compare=False)
+    tentative: bool | None = None
+
+    @property
+    def takes_tentative(self) -> bool:
+        """Whether it gets tentative output, if the topology has any."""
+        return bool(getattr(self.sink, "takes_tentative", False)) if self.tentative is None else self.tentative
 
 
 Stream = Source | Operator | str

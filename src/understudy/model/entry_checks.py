@@ -29,6 +29,12 @@ def check_entry(entry: Source | Operator | Sink) -> None:
         _check_end(entry.name, entry.source, ("open", "schema"), 'us.sources.Files("rows.csv", …)')
     else:
         _check_end(entry.name, entry.sink, ("open",), 'us.sinks.Parquet("out")')
+        if entry.tentative and not getattr(entry.sink, "takes_tentative", False):
+            raise InvalidInput(
+                f"sink '{entry.name}' cannot take tentative output",
+                why=f"{type(entry.sink).__name__} cannot mark an epoch as tentative and withdraw it",
+                fix="leave tentative=True out, or use Parquet, JsonLines, or Call with tentative=",
+            )
 
 
 def _check_end(name: str, end: Any, needed: Sequence[str], example: str) -> None:

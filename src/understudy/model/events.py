@@ -121,21 +121,44 @@ class NodeJoined(Happening):
 
 
 class NodeLost(Explained):
+    """A node was given up by itself; `domain` is the one it belongs to, which lives on."""
+
     kind = "node_lost"
     tone = Tone.BAD
     node: str
+    domain: str = ""
+
+
+class DomainLost(Explained):
+    """All nodes of a failure domain were given up at once: one failure, and the cause of all that follows from it."""
+
+    kind = "domain_lost"
+    tone = Tone.BAD
+    domain: str
+    nodes: tuple[str, ...]
 
 
 class DrainAsked(Happening):
-    """`undo`: the node takes slices again."""
+    """`undo`: the node takes slices again. `within_s`: it was given notice and leaves after so long at the latest."""
 
     kind = "drain"
     node: str
     undo: bool
+    within_s: float | None = None
 
     @property
     def text(self) -> str:
-        return f"{self.node} takes slices again" if self.undo else f"{self.node} is being drained"
+        if self.undo:
+            return f"{self.node} takes slices again"
+        return f"{self.node} is being drained" + ("" if self.within_s is None else f" within {self.within_s:.0f} s")
+
+
+class Scaled(Explained):
+    """The number of nodes changes: `more` are to be started, or `node` is to go."""
+
+    kind = "scaled"
+    more: int = 0
+    node: str | None = None
 
 
 class Drained(Happening):
@@ -145,6 +168,13 @@ class Drained(Happening):
     @property
     def text(self) -> str:
         return f"{self.node} is empty and can be stopped"
+
+
+class NodeLeft(Explained):
+    """A node that was given notice was empty in time and ends."""
+
+    kind = "node_left"
+    node: str
 
 
 # -- where slices are
@@ -172,6 +202,34 @@ class Promoted(Placed):
     tone = Tone.GOOD
 
 
+class MoveBegan(Explained):
+    """A slice is to go from one node to another."""
+
+    kind = "move_began"
+    slice: SliceId
+    node: str
+    primary: str
+
+
+class Moved(Placed):
+    """The slice went from the node `primary` to another, in so many seconds. `legacy`: it was stopped for it."""
+
+    kind = "moved"
+    tone = Tone.GOOD
+    primary: str
+    seconds: float
+    legacy: bool
+
+
+class MoveGivenUp(Explained):
+    """The slice stays where it is."""
+
+    kind = "move_given_up"
+    slice: SliceId
+    node: str
+    primary: str
+
+
 class SecondaryChanged(Explained):
     """The slice has another secondary, or none: then `node` is None."""
 
@@ -180,6 +238,23 @@ class SecondaryChanged(Explained):
     node: str | None
     generation: int
     scheme: Scheme
+
+
+class SecondaryMoves(Explained):
+    """Another secondary is started on the node, and replaces the one on `before` when it is ready."""
+
+    kind = "secondary_moves"
+    slice: SliceId
+    node: str
+    before: str
+
+
+class Rebalanced(Explained):
+    """Somebody asked for an even load, and nothing worthwhile is left to do; so many replicas moved."""
+
+    kind = "rebalanced"
+    tone = Tone.GOOD
+    moves: int
 
 
 class Recovered(Steps, Happening):
@@ -245,6 +320,20 @@ class ControllerDecided(Happening):
     @property
     def text(self) -> str:
         return self.sentence
+
+
+class PlanAdopted(Explained):
+    """Other slices than before are to have working secondaries. Fidelities are predicted, by the same rates."""
+
+    kind = "plan"
+    budget: int
+    slices: tuple[SliceId, ...]
+    added: tuple[SliceId, ...]
+    removed: tuple[SliceId, ...]
+    fidelity_before: float
+    fidelity_after: float
+    algorithm: str
+    status: str
 
 
 class Unprotected(Explained):
@@ -348,6 +437,74 @@ class ShippedAgain(Happening):
         return f"the checkpoint of {self.slice} is shipped again"
 
 
+class CheckpointDamaged(Happening):
+    """A replica could not read a shipped checkpoint. From then on its slice is restored from others."""
+
+    kind = "checkpoint_damaged"
+    tone = Tone.BAD
+    slice: SliceId
+    generation: int
+    epoch: int
+    error: str
+
+    @property
+    def text(self) -> str:
+        return f"the checkpoint of {self.slice} after epoch {self.epoch} is damaged and no longer counts: {self.error}"
+
+
+# -- tentative output
+
+
+class BranchChanged(Explained):
+    """Tentative output begins, goes on without other slices, or ends."""
+
+    kind = "branch"
+    branch: int
+    missing: tuple[SliceId, ...]
+    opened: bool = False
+    dropped: bool = False
+    fidelity: float | None = None
+    """The predicted output fidelity without the missing slices, where that can be said."""
+    completeness: float | None = None
+    """The predicted internal completeness."""
+    away_s: float | None = None
+    """When it was opened: for how long the first of the missing slices had been away."""
+
+
+class TentativeDelivered(Happening):
+    """A sink wrote an epoch without the missing slices, at a time of day."""
+
+    kind = "tentative"
+    branch: int
+    sink: str
+    epoch: int
+    rows: int
+    at: float
+    missing: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        without = f" without {', '.join(self.missing)}" if self.missing else ""
+        return f"{self.sink} wrote epoch {self.epoch} tentatively{without}, {self.rows} rows"
+
+
+class Corrected(Happening):
+    """The stable epoch has replaced a tentative one: `had` of its `rows` were among the `tentative_rows`."""
+
+    kind = "corrected"
+    tone = Tone.GOOD
+    sink: str
+    epoch: int
+    at: float
+    rows: int
+    tentative_rows: int
+    had: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.sink} corrected epoch {self.epoch}: {self.had} of {self.rows} rows were there already"
+
+
 class Unknown(Explained):
     """An event of a kind, or with fields, that this version does not know."""
 
@@ -363,15 +520,24 @@ RECORDS: tuple[type[Happening], ...] = (
     FaultInjected,
     NodeJoined,
     NodeLost,
+    DomainLost,
     DrainAsked,
+    Scaled,
     Drained,
+    NodeLeft,
     Assigned,
     Promoted,
+    MoveBegan,
+    Moved,
+    MoveGivenUp,
     SecondaryChanged,
+    SecondaryMoves,
+    Rebalanced,
     Recovered,
     Switched,
     Protected,
     ControllerDecided,
+    PlanAdopted,
     Unprotected,
     Throttled,
     StandingIn,
@@ -380,9 +546,13 @@ RECORDS: tuple[type[Happening], ...] = (
     Diverged,
     ShipFailed,
     ShippedAgain,
+    CheckpointDamaged,
+    BranchChanged,
+    TentativeDelivered,
+    Corrected,
 )
 BY_KIND: Mapping[str, type[Happening]] = {record.kind: record for record in RECORDS}
-PLACED = (Assigned.kind, Promoted.kind)
+PLACED = (Assigned.kind, Promoted.kind, Moved.kind)
 """Kinds that tell which node a slice has now."""
 OVER = frozenset({Finished.kind, Failed.kind})
 """The last event of a run is one of these."""

@@ -61,6 +61,11 @@ class Vertex:
         a bag that was lost can be recomputed."""
         return self.deterministic and self.recovery.guarantee == Guarantee.PRECISE
 
+    @cached_property
+    def replays(self) -> bool:
+        """Whether missed epochs are processed again after a failure."""
+        return Guarantee(self.recovery.guarantee).replays
+
     @property
     def reloads(self) -> bool:
         """Whether the last batch of a checkpoint may be run once more so that Spark loads the state: that must come to
@@ -93,8 +98,17 @@ class Layout:
     def slices(self) -> tuple[SliceId, ...]:
         return tuple(SliceId(vertex.name, index) for vertex in self.vertices for index in range(vertex.slices))
 
+    @cached_property
+    def has_objectives(self) -> bool:
+        """Whether a slice of any vertex must be back within a time, so that there is something to control."""
+        return any(vertex.recovery.objective_s is not None for vertex in self.vertices)
+
     def of_kind(self, kind: Kind) -> tuple[SliceId, ...]:
-        return tuple(slice_id for slice_id in self.slices if self[slice_id.operator].kind is kind)
+        return self._of_kind[kind]
+
+    @cached_property
+    def _of_kind(self) -> dict[Kind, tuple[SliceId, ...]]:
+        return {kind: tuple(one for one in self.slices if self[one.operator].kind is kind) for kind in Kind}
 
     def channels(self, reader: SliceId) -> tuple[Channel, ...]:
         """In the order in which the rows of an epoch are merged: by operator, then slice."""

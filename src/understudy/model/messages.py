@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
+from understudy.model.branch import STABLE
 from understudy.model.capabilities import ALL, OFF, Capabilities
 from understudy.model.names import NodeName, SliceId
 from understudy.model.run import Frozen, Rhythm, RunSpec
@@ -59,6 +60,13 @@ BACK_S = 5.0
 STEPS = ("deploy", "read_checkpoint", "wire_receive", "wire_send", "replay", "first_bag", "idle")
 
 
+class DamagedCheckpoint(Frozen):
+    """A shipped checkpoint that a replica could not read, and what is wrong with it."""
+
+    epoch: int
+    why: str
+
+
 class ReplicaStatus(Frozen):
     """`primary`: this replica ships and acknowledges. `capabilities` are those that are on by now, `asked` those it was
     last told. `epoch` is the newest it has finished, `synced_to` the newest its state covers.
@@ -68,7 +76,7 @@ class ReplicaStatus(Frozen):
     `read_back` epochs were not worked off, because another replica had shipped their state. `throttled`: it
     should work, but leaves its node to primaries that are behind. `late`: it works, but does not keep up with its
     primary. `behind`: so many epochs of its input are there and not done yet, where it ships. `stalled_s`: for so long
-    the query has had input and has finished nothing."""
+    the query has had input and has finished nothing. `damaged_checkpoints`: those it found, which no longer count."""
 
     slice: SliceId
     generation: int
@@ -93,6 +101,7 @@ class ReplicaStatus(Frozen):
     ship_s: float = 0.0
     ship_failures: int = 0
     ship_error: str | None = None
+    damaged_checkpoints: tuple[DamagedCheckpoint, ...] = ()
     cpu_s: float = 0.0
     batch_s: float = 0.0
     stalled_s: float = 0.0
@@ -110,11 +119,34 @@ class ReplicaStatus(Frozen):
     ship_every: int = 5
     steps: Steps = Steps()
     failure: Failure | None = None
+    branch: int = STABLE
+    """Of a fork: the tentative branch it works in."""
+    missing: tuple[SliceId, ...] = ()
+    """Of a fork: the slices it was last told to do without."""
 
     @property
     def is_back(self) -> bool:
         """Whether a primary has made something new since it was started or took over, or had the time to."""
         return self.primary and (self.steps.done or self.up_s > BACK_S)
+
+
+class Correction(Frozen):
+    """Tentative rows of an epoch beside the stable ones that replaced them: `had` rows are in both."""
+
+    rows: int
+    tentative_rows: int
+    had: int
+
+
+class TentativeReceipt(Frozen):
+    """A sink wrote an epoch of a branch; `missing` slices are not in it."""
+
+    branch: int
+    sink: str
+    epoch: int
+    rows: int
+    at: float
+    missing: tuple[str, ...] = ()
 
 
 class Receipt(Frozen):
@@ -130,6 +162,8 @@ class Receipt(Frozen):
     repeated: bool = False
     lost: tuple[str, ...] = ()
     """Slices that left a gap on the way of this epoch."""
+    corrected: Correction | None = None
+    """How the tentative rows that this epoch replaced compare with it, if there were any."""
 
 
 class Analysis(Frozen):
@@ -147,6 +181,8 @@ class Hello(Frozen):
     domain: str = ""
     instance: str = ""
     """Tells two processes of one name apart, also on different machines."""
+    standby: bool = False
+    """The node hosts only secondaries until a recovery needs it."""
 
 
 class Refused(Frozen):
@@ -161,12 +197,16 @@ class Heartbeat(Frozen):
     ready: bool
     replicas: tuple[ReplicaStatus, ...] = ()
     receipts: tuple[Receipt, ...] = ()
+    forks: tuple[ReplicaStatus, ...] = ()
+    tentative: tuple[TentativeReceipt, ...] = ()
     cpu_s: float = 0.0
     memory_bytes: int = 0
     slow: bool = False
     """A known piece of work took too long just now; always False unless that detector is on."""
     jvm_silent_s: float = 0.0
     """Since when the node's JVM has not moved: it is stopped, or collects garbage."""
+    leaves_s: float | None = None
+    """Until the node ends, because it was given notice."""
 
 
 class Goodbye(Frozen):
@@ -210,7 +250,8 @@ class Deploy(Frozen):
     `rewind`: begin before this epoch, because its bag must be made again; damaged bags up to `rewind_to` are taken away
     first. `resume_at`: where a sink goes on.
     `ship_every`: epochs between two shipped checkpoints; 0 ships nothing. A secondary that stands in ships as well, so
-    that its primary can read back what it missed; only who leads acknowledges.
+    that its primary can read back what it missed; only the primary acknowledges.
+    `branch`: a fork for tentative output, which does without the `missing` slices.
     """
 
     kind: Literal["deploy"] = "deploy"
@@ -222,6 +263,8 @@ class Deploy(Frozen):
     rewind_to: int = -1
     resume_at: int = 0
     ship_every: int = 5
+    branch: int = STABLE
+    missing: tuple[SliceId, ...] = ()
 
     @property
     def ships(self) -> bool:
@@ -230,6 +273,17 @@ class Deploy(Frozen):
 
 class Stop(Frozen):
     kind: Literal["stop"] = "stop"
+    slice: SliceId
+    generation: int
+    branch: int = STABLE
+    drops: bool = False
+    """The whole branch is dropped: its bags may go."""
+
+
+class Ship(Frozen):
+    """A primary shall ship the newest state it has, although no checkpoint is due."""
+
+    kind: Literal["ship"] = "ship"
     slice: SliceId
     generation: int
 
@@ -242,11 +296,12 @@ class Goal(Frozen):
 
 
 class Stored(Frozen):
-    """The manager has the receipts of this sink up to an epoch."""
+    """The manager has the receipts of this sink up to an epoch, of the stable output or of a branch."""
 
     kind: Literal["stored"] = "stored"
     sink: str
     epoch: int
+    branch: int = STABLE
 
 
 class Shutdown(Frozen):
@@ -255,8 +310,10 @@ class Shutdown(Frozen):
 
 FromNode = Annotated[Hello | Heartbeat | Checked | Goodbye, Field(discriminator="kind")]
 ToNode = Annotated[
-    Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown | Refused, Field(discriminator="kind")
+    Welcome | Check | Begin | Deploy | Stop | Ship | Goal | Stored | Shutdown | Refused, Field(discriminator="kind")
 ]
 
 from_node: TypeAdapter[Hello | Heartbeat | Checked | Goodbye] = TypeAdapter(FromNode)
-to_node: TypeAdapter[Welcome | Check | Begin | Deploy | Stop | Goal | Stored | Shutdown | Refused] = TypeAdapter(ToNode)
+to_node: TypeAdapter[Welcome | Check | Begin | Deploy | Stop | Ship | Goal | Stored | Shutdown | Refused] = TypeAdapter(
+    ToNode
+)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
 from pydantic.json_schema import JsonSchemaValue
@@ -16,15 +15,15 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _SLICE = re.compile(rf"({_NAME.pattern})\[(\d+)\]")
 
 
-@dataclass(frozen=True, order=True)
-class SliceId:
+class SliceId(NamedTuple):
     """One partition of a source, an operator or a sink; the unit of high availability.
 
-    Pydantic models hold it typed and serialise it as text: `SliceId("counts", 0)` is "counts[0]" in JSON.
+    Pydantic models hold it typed and serialise it as text: `SliceId("counts", 0)` is "counts[0]" in JSON. It is a tuple
+    because it is the key of most look-ups, and tuples are hashed and compared without running Python code.
     """
 
     operator: str
-    index: int
+    index: int  # type: ignore[assignment]  # hides `tuple.index`, which nobody needs of a pair
 
     def __str__(self) -> str:
         return f"{self.operator}[{self.index}]"

@@ -10,7 +10,7 @@ from understudy.model.events import Event
 from understudy.model.messages import Failure
 from understudy.model.run import Frozen
 from understudy.model.snapshot import Phase
-from understudy.model.view import SliceState
+from understudy.model.view import BranchState, SliceState
 
 
 class Health(StrEnum):
@@ -147,6 +147,9 @@ class View(Frozen):
     nodes: tuple[NodeLook, ...]
     slices: tuple[SliceLook, ...]
     lost: tuple[str, ...]
+    branch: BranchState | None = None
+    balancing: int = 0
+    """Moves that a request for an even load may still begin."""
     costs: tuple[CostLine, ...]
     predictions: tuple[Prediction, ...]
     failure: Failure | None

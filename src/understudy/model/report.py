@@ -59,6 +59,21 @@ class TransitionReport(Frozen):
     seconds: float | None
 
 
+class MoveReport(Frozen):
+    """A slice that went to another node, which is no failure. `seconds`: from its beginning to the take-over; of the
+    time after that, `away_s` was without output that was due, and `replayed` epochs were done again. `legacy`: it was
+    stopped for it."""
+
+    slice: str
+    primary: str
+    node: str
+    at_s: float
+    seconds: float
+    away_s: float
+    replayed: int
+    legacy: bool
+
+
 class FaultReport(Frozen):
     spec: str
     at_s: float
@@ -82,12 +97,62 @@ class ReactionReport(Frozen):
     bytes: int = 0
 
 
+class PlanReport(Frozen):
+    """A plan for working secondaries that was adopted. Fidelities are predicted, by the same rates."""
+
+    at_s: float
+    sentence: str
+    budget: int
+    slices: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    fidelity_before: float
+    fidelity_after: float
+    algorithm: str
+    status: str
+
+
 class DecisionReport(Frozen):
     """What the controller chose, in a sentence and in figures."""
 
     at_s: float
     sentence: str
     figures: dict[str, Any]
+
+
+class BranchReport(Frozen):
+    """A tentative branch. `first_output_s` counts from the failure to the first tentative epoch."""
+
+    number: int
+    opened_at_s: float
+    dropped_at_s: float | None
+    missing: tuple[str, ...]
+    first_output_s: float | None
+
+
+class TentativeEpoch(Frozen):
+    """An epoch that a sink wrote without the `missing` slices. `fidelity` and `completeness` were predicted for it;
+    `had` is the share of the stable rows that were in it, `right` the share of its rows that were stable ones."""
+
+    branch: int
+    sink: str
+    epoch: int
+    at_s: float
+    after_failure_s: float | None
+    missing: tuple[str, ...]
+    rows: int
+    fidelity: float | None
+    completeness: float | None
+    corrected_after_s: float | None
+    had: float | None
+    right: float | None
+
+
+class TentativeReport(Frozen):
+    """The verdict is about stable output alone; this is about what was shown meanwhile."""
+
+    branches: tuple[BranchReport, ...] = ()
+    epochs: tuple[TentativeEpoch, ...] = ()
 
 
 class SinkReport(Frozen):
@@ -143,12 +208,16 @@ class Report(Frozen):
     slices: dict[str, SliceReport]
     faults: tuple[FaultReport, ...]
     transitions: tuple[TransitionReport, ...]
+    plans: tuple[PlanReport, ...] = ()
     decisions: tuple[DecisionReport, ...]
+    moves: tuple[MoveReport, ...] = ()
     reactions: ReactionReport = ReactionReport()
+    tentative: TentativeReport = TentativeReport()
     sinks: dict[str, SinkReport]
     costs: CostReport
     diverged: tuple[str, ...]
     failure: Failure | None
     verdict: Verdict
     told_since_s: float = 0.0
-    """Faults, transitions and decisions are told from here on; what happened earlier is in the totals alone."""
+    """Faults, transitions, moves, plans and decisions are told from here on; what happened earlier is in the totals
+    alone."""

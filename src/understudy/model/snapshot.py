@@ -37,8 +37,14 @@ class NodeView:
     ready: bool
     silent_s: float
     replicas: tuple[ReplicaStatus, ...] = ()
+    forks: tuple[ReplicaStatus, ...] = ()
+    """Replicas in a tentative branch."""
     domain: str = ""
     draining: bool = False
+    standby: bool = False
+    """It hosts only secondaries until a recovery needs it."""
+    leaves_s: float | None = None
+    """Until its process ends, because it was given notice; None: it stays."""
     steady_s: float = math.inf
     """Since its heartbeats have come in time."""
     slow: bool = False
@@ -54,7 +60,15 @@ class NodeView:
 
     def hosting(self, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
         """The replica of a slice under a generation, if this node was heard to have it."""
-        return next((r for r in self.replicas if r.slice == slice_id and r.generation == generation), None)
+        for replica in self.replicas:
+            if replica.generation == generation and replica.slice == slice_id:
+                return replica
+        return None
+
+    def forking(self, branch: int, slice_id: SliceId, generation: int) -> ReplicaStatus | None:
+        """The fork of a slice in a branch, if this node was heard to have it."""
+        wanted = (branch, slice_id, generation)
+        return next((r for r in self.forks if (r.branch, r.slice, r.generation) == wanted), None)
 
 
 @dataclass(frozen=True)
@@ -63,6 +77,26 @@ class Secondary:
 
     node: str
     generation: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """A replica of a slice is to be on another node. `since` is the age of the run when that was decided.
+
+    `generation` is that of the mover, the replica on the target that will take over; 0: there is none.
+    """
+
+    node: str
+    since: float = 0.0
+    generation: int = 0
+    primary: bool = True
+    """Whether the primary moves, or the secondary."""
+    legacy: bool = False
+    """Stop here, ship, start there: no second replica works meanwhile."""
+    paused_at: float | None = None
+    """The age of the run at which the primary was told to stop and to ship what it has."""
+    hasty: bool = False
+    """Its node is about to go, so that the slice's next secondary is not waited for."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +131,9 @@ class Assignment:
     node: str
     generation: int
     rewind: int | None = None
-    """The first of its bags that is damaged and has to be made again, and the last one."""
+    """The first of its bags that is damaged and has to be made again."""
     rewind_to: int = -1
+    """The last of its bags that has to be made again; -1 if there is none."""
     failures: int = 0
     waits_for: tuple[SliceId, ...] = ()
     """Slices that have to make bags again before this one can read on."""
@@ -121,6 +156,8 @@ class Assignment:
     """The secondary works beside the primary, whose node is silent or slow; it is rolled back when that is over."""
     alarms: Alarms = Alarms()
     throttle: Throttle = Throttle()
+    moving: Move | None = None
+    """One of its replicas is on its way to another node."""
 
     def alone(self) -> Assignment:
         """Without a secondary; its generation is never given out again."""
@@ -129,13 +166,28 @@ class Assignment:
     def anew(self, node: str) -> Assignment:
         """Deployed again, under a new generation. The secondary goes, because its generation must stay above."""
         generation = self.next_generation
-        return replace(self, node=node, generation=generation, issued=generation, secondary=None, standing_in=False)
+        placed = replace(self, node=node, generation=generation, issued=generation, secondary=None, standing_in=False)
+        return placed.without_mover()
+
+    def without_mover(self) -> Assignment:
+        """A move begins again: its replica on the target is gone, and the generation of it is never given out again."""
+        if self.moving is None:
+            return self
+        issued = self.next_generation - 1
+        return replace(self, moving=replace(self.moving, generation=0, paused_at=None), issued=issued)
 
     def rested(self) -> Assignment:
         """Hosted by nobody, and nothing is held against it: so a run that is resumed begins."""
         fresh = replace(self, failures=0, waits_for=(), spoilt=None, spoilings=0, mishaps=0, rests_until=0)
-        return replace(fresh.alone(), node="", alarms=Alarms(), throttle=Throttle())
+        return replace(fresh.without_mover().alone(), node="", alarms=Alarms(), throttle=Throttle(), moving=None)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The nodes that have a replica, or will have one."""
+        others = (self.secondary.node if self.secondary else "", self.moving.node if self.moving else "")
+        return (self.node, *(name for name in others if name))
 
     @property
     def next_generation(self) -> int:
-        return max(self.generation, self.issued, self.secondary.generation if self.secondary else 0) + 1
+        secondary = self.secondary.generation if self.secondary else 0
+        return max(self.generation, self.issued, secondary, self.moving.generation if self.moving else 0) + 1

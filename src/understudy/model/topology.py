@@ -38,6 +38,13 @@ class Topology:
     costs : Costs, optional
         Weights of the resources. The controller compares schemes by them, for operators with a recovery objective.
         Default: ``Costs.EVERYTHING``, all resources alike.
+    replicas : int, optional
+        Number of slices that may have working secondaries. A planner chooses those that keep most of the output alive
+        when everything else fails, and chooses again when the rates change; ``--budget`` overrides it. Default: no
+        plan, every operator is protected as its ``recovery`` says.
+    tentative_after : str or float, optional
+        How long a slice may be away until sinks get tentative output: what the others make without it, marked, and
+        replaced by the stable output later. Default: never.
 
     Attributes
     ----------
@@ -45,11 +52,14 @@ class Topology:
         What was added so far, in this order.
     epoch_s : float
         Length of an epoch in seconds.
+    tentative_s : float or None
+        ``tentative_after`` in seconds.
 
     Raises
     ------
     InvalidInput
-        If the name cannot be used, or the epoch is not a positive time.
+        If the name cannot be used, the epoch is not a positive time, ``replicas`` is not a whole number, 0 or more, or
+        ``tentative_after`` is negative.
 
     Examples
     --------
@@ -73,6 +83,8 @@ class Topology:
     name: str
     epoch: str | float = "1 second"
     costs: Costs = EVERYTHING
+    replicas: int | None = None
+    tentative_after: str | float | None = None
     sources: list[Source] = field(default_factory=list, init=False)
     operators: list[Operator] = field(default_factory=list, init=False)
     sinks: list[Sink] = field(default_factory=list, init=False)
@@ -86,6 +98,19 @@ class Topology:
                 f"topology '{self.name}' has an epoch of {self.epoch_s:g} s",
                 why="an epoch is the piece of time that is processed and committed at once",
                 fix='give a positive time, like epoch="500 ms"',
+            )
+        if self.replicas is not None and (not isinstance(self.replicas, int) or self.replicas < 0):
+            raise InvalidInput(
+                f"topology '{self.name}' has replicas={self.replicas!r}",
+                why="it is the number of slices that may have working secondaries",
+                fix="give a whole number, 0 or more, or leave it out",
+            )
+        self.tentative_s = None if self.tentative_after is None else seconds(self.tentative_after)
+        if self.tentative_s is not None and not 0 <= self.tentative_s < math.inf:
+            raise InvalidInput(
+                f"topology '{self.name}' has tentative_after={self.tentative_after!r}",
+                why="tentative output begins when a slice has been away for so long",
+                fix='give a time, like tentative_after="1 s", or leave it out for no tentative output',
             )
 
     def source(self, name: str, source: Any, slices: int = 1) -> Source:
@@ -234,7 +259,7 @@ class Topology:
 
         return add
 
-    def sink(self, name: str, stream: Stream, sink: Any) -> Sink:
+    def sink(self, name: str, stream: Stream, sink: Any, tentative: bool | None = None) -> Sink:
         """Adds a sink: writes every epoch of a stream to the outside, in order, one transaction per epoch.
 
         Parameters
@@ -245,6 +270,8 @@ class Topology:
             What is written: a source or an operator of this topology, or its name.
         sink : understudy.sinks.Sink
             Where the rows go, for example ``us.sinks.Parquet("counts")``.
+        tentative : bool, optional
+            Whether this sink gets tentative output, in a topology with ``tentative_after``. Default: if it can take it.
 
         Returns
         -------
@@ -254,7 +281,7 @@ class Topology:
         Raises
         ------
         InvalidInput
-            If the name cannot be used, or ``sink`` is not a sink.
+            If the name cannot be used, ``sink`` is not a sink, or it cannot take the tentative output asked for.
 
         Examples
         --------
@@ -264,7 +291,7 @@ class Topology:
         >>> out.name, out.stream
         ('out', 'popular')
         """
-        entry = Sink(name, stream_name(stream), sink, caller(1))
+        entry = Sink(name, stream_name(stream), sink, caller(1), tentative)
         check_entry(entry)
         self.sinks.append(entry)
         return entry

@@ -21,6 +21,7 @@ class NodeState(Frozen):
     silent_s: float = 0.0
     jvm_silent_s: float = 0.0
     draining: bool = False
+    standby: bool = False
 
     @property
     def epoch(self) -> int:
@@ -42,6 +43,8 @@ class SliceState(Frozen):
     secondary: str | None = None
     standing_in: bool = False
     """The secondary stands in for a primary that is silent or slow."""
+    moving: str | None = None
+    """The node its primary is moving to."""
     throttled: bool = False
     """The secondary is only deployed, because its node is full."""
     epoch: int = -1
@@ -60,6 +63,25 @@ class SliceState(Frozen):
         return self.may_lag is not None and self.lag > self.may_lag
 
 
+class BranchState(Frozen):
+    """The tentative branch that is open. `tentative` and `stable` are the newest epochs of every sink in it, and how
+    many it has delivered for good: the branch ends when the second has caught up."""
+
+    number: int
+    missing: tuple[str, ...]
+    open_s: float
+    tentative: dict[str, int]
+    stable: dict[str, int]
+    fidelity: float | None = None
+    completeness: float | None = None
+
+    def __str__(self) -> str:
+        without = f"without {', '.join(self.missing)}" if self.missing else "the stable output catches up"
+        fidelity = f", predicted fidelity {self.fidelity:.2f}" if self.fidelity is not None and self.missing else ""
+        sinks = ", ".join(f"{name} at epoch {e} (stable {self.stable[name] - 1})" for name, e in self.tentative.items())
+        return f"tentative output for {self.open_s:.0f} s, {without}{fidelity}{f': {sinks}' if sinks else ''}"
+
+
 class RunState(Frozen):
     run: str
     app: str
@@ -73,6 +95,11 @@ class RunState(Frozen):
     replacements: int
     failure: Failure | None
     slices: tuple[SliceState, ...] = ()
+    branch: BranchState | None = None
+    grown: int = 0
+    """Nodes that the run asked for in its course, because of its work."""
+    balancing: int = 0
+    """Moves that a request for an even load may still begin."""
 
     @property
     def epoch(self) -> int:
@@ -80,6 +107,6 @@ class RunState(Frozen):
         return min(self.delivered.values(), default=0)
 
     def epoch_of(self, target: str) -> int:
-        """How far a fault's target has come; the manager is as far as the fastest node."""
-        nodes = [node for node in self.nodes if node.name == target] or self.nodes
+        """How far a fault's target has come; a domain and the manager are as far as their fastest node."""
+        nodes = [node for node in self.nodes if target in (node.name, node.domain)] or self.nodes
         return max((node.epoch for node in nodes), default=-1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from understudy.control.cluster.detector import Detector
+from understudy.control.cluster.planned import at_most, is_planned
 from understudy.control.cluster.requests import switched
 from understudy.control.cluster.secondaries import strongest
 from understudy.control.cluster.snapshot import Memory, Snapshot
@@ -27,8 +28,6 @@ from understudy.model.snapshot import Assignment, NodeView
 def learn(snapshot: Snapshot) -> Memory:
     """The memory with the recoveries that are over: a broken promise widens the margin of its slice."""
     kept = snapshot.memory.controller
-    if not snapshot.ended:
-        return snapshot.memory
     for one in snapshot.ended:
         kept = remember_recovery(kept, str(one.slice), one.error, snapshot.controller, one.at)
     return replace(snapshot.memory, controller=kept)
@@ -103,13 +102,13 @@ def _is_due(memory: Memory, snapshot: Snapshot) -> bool:
 def _watched(snapshot: Snapshot, layout: Layout) -> Iterator[Watched]:
     for assignment in snapshot.assignments:
         recovery, measured = layout[assignment.slice.operator].recovery, snapshot.measured.get(assignment.slice)
-        if recovery.objective_s is None or measured is None:
+        if recovery.objective_s is None or measured is None or is_planned(assignment.slice, snapshot):
             continue
         yield Watched(
             history=measured.history,
             usage=measured.usage,
             objective_s=recovery.objective_s,
             guarantee=recovery.guarantee,
-            strongest=strongest(layout[assignment.slice.operator], assignment.passive),
+            strongest=at_most(strongest(layout[assignment.slice.operator], assignment.passive), snapshot),
             ship_every=recovery.ship_every,
         )

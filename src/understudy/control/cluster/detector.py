@@ -31,9 +31,13 @@ class Detector:
             return True
         if not node.connected:
             return node.silent_s > self.limits.misses_disconnected * self.limits.heartbeat_s
+        quiet_s = _quiet_s(node)
         longest = self.limits.misses * self.limits.covered_factor * self.limits.heartbeat_s
         usual = longest if covered else self.limits.misses * self.limits.heartbeat_s
-        return _quiet_s(node) > min(longest, max(usual, self.limits.others_factor * self.lateness(node, among)))
+        # The others are looked at only where that can make a difference.
+        return quiet_s > min(longest, usual) and quiet_s > min(
+            longest, max(usual, self.limits.others_factor * self.lateness(node, among))
+        )
 
     @property
     def missed_s(self) -> float:
@@ -53,11 +57,13 @@ class Detector:
         if not node.connected or node.gone is not None:
             return True
         known = list(among)
-        others = [other.slow for other in known if other.name != node.name and other.connected]
-        if node.slow and patience == 1 and 2 * sum(others) <= len(others):
-            return True
+        if node.slow and patience == 1:
+            others = [other.slow for other in known if other.name != node.name and other.connected]
+            if 2 * sum(others) <= len(others):
+                return True
         allowed = (self.limits.misses_to_stand_in + self.limits.late_share) * self.limits.heartbeat_s * patience
-        return _quiet_s(node) > max(allowed, self.limits.others_factor * self.lateness(node, known))
+        quiet_s = _quiet_s(node)
+        return quiet_s > allowed and quiet_s > self.limits.others_factor * self.lateness(node, known)
 
     def trusts(self, node: NodeView, among: Iterable[NodeView] = ()) -> bool:
         """Whether a node that was suspected is well again. Not the same as its not being suspected any more: a starved

@@ -30,7 +30,7 @@ from understudy.model.capabilities import OFF, ROWS, rank
 from understudy.model.config import DEFAULTS, RecoverySection
 from understudy.model.layout import Layout, Vertex
 from understudy.model.messages import State
-from understudy.model.recovery import Guarantee, Reaction, Scheme
+from understudy.model.recovery import Reaction, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView
 
 MINUTE_S = 60.0
@@ -49,17 +49,19 @@ def react(
     limits: RecoverySection = DEFAULTS.recovery,
 ) -> Iterator[Suggestion]:
     """Lets secondaries stand in for nodes that are suspected, and rolls back those whose primaries are well again."""
-    known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
-    everyone = list(nodes.values())
+    known, everyone = list(assignments), list(nodes.values())
+    concerned = [
+        one for one in known if one.standing_in or _is_suspect(one, nodes[one.node], everyone, detector, age_s)
+    ]
+    if not concerned:
+        return
     left = limits.stand_ins_per_minute - sum(_unproven(assignment, nodes, age_s) for assignment in known)
-    for assignment in known:
+    for assignment in sorted(concerned, key=lambda one: importance(one, layout)):
         node = nodes[assignment.node]
         if assignment.standing_in:
             if _is_well(assignment, node, nodes, detector):
                 reason = f"{assignment.slice}: {node.name} is well again"
                 yield Suggestion(Origin.REACTION, _rolled_back(assignment, nodes, age_s), reason)
-            continue
-        if not _is_suspect(assignment, node, everyone, detector, age_s):
             continue
         standby, secondary = assignment.secondary, healthy_secondary(assignment, nodes)
         if standby is None or secondary is None or detector.suspects(nodes[standby.node], everyone):
@@ -131,7 +133,8 @@ def covered(node: NodeView, assignments: Iterable[Assignment], nodes: Mapping[st
 
 
 def _may_stand_in(assignment: Assignment, vertex: Vertex, for_all: Reaction | None) -> bool:
-    """Two copies will work for a while, so both must come to the same result, and one that works already need not wake.
+    """Two copies will work for a while, so both must come to the same result. An active replica already publishes, so
+    it never stands in.
 
     Not where a bag must be made again: the state of the secondary may be past it already.
     """
@@ -140,7 +143,7 @@ def _may_stand_in(assignment: Assignment, vertex: Vertex, for_all: Reaction | No
         return False
     if reaction != Reaction.SPECULATIVE and scheme is not Scheme.ACTIVE_STANDBY:
         return False
-    return vertex.deterministic and not assignment.passive and Guarantee(vertex.recovery.guarantee).replays
+    return vertex.deterministic and not assignment.passive and vertex.replays
 
 
 def _is_well(assignment: Assignment, node: NodeView, nodes: Mapping[str, NodeView], detector: Detector) -> bool:

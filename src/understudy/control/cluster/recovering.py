@@ -12,7 +12,10 @@ from dataclasses import replace
 from understudy.control.cluster.detector import is_stuck
 from understudy.control.cluster.instructions import FailRun
 from understudy.control.cluster.placement import candidates, place
-from understudy.control.cluster.secondaries import burdens, healthy_secondary, initial_scheme, promote
+from understudy.control.cluster.planned import first_scheme
+from understudy.control.cluster.queueing import admitted
+from understudy.control.cluster.secondaries import promote, successor
+from understudy.control.cluster.sites import Placing, Sites
 from understudy.control.cluster.snapshot import Snapshot
 from understudy.control.cluster.suggestions import Origin, Suggestion
 from understudy.model.config import DetectorSection
@@ -47,8 +50,8 @@ def fatal(failed: Mapping[SliceId, Failure], assigned: Mapping[SliceId, Assignme
 
 def recover(snapshot: Snapshot, layout: Layout, failed: Mapping[SliceId, Failure]) -> Iterator[Suggestion]:
     """One suggestion for every slice that has no working primary, or has to make damaged bags again."""
-    nodes, assigned = snapshot.by_name, snapshot.assigned
-    rewinds = _rewinds(failed, assigned)
+    nodes, rewinds = snapshot.by_name, _rewinds(failed, snapshot.assigned)
+    assigned = dict(snapshot.assigned)
     assigned |= {s: _rewound(assigned[s], epochs) for s, epochs in rewinds.items() if s in assigned}
     taken = {s: found for s, a in assigned.items() if (found := _take_over(a, nodes, failed.get(s))) is not None}
     homeless = [s for s in layout.slices if s not in taken and (s not in assigned or assigned[s].node not in nodes)]
@@ -57,7 +60,8 @@ def recover(snapshot: Snapshot, layout: Layout, failed: Mapping[SliceId, Failure
     for slice_id in again:
         host = _host(assigned[slice_id], snapshot, layout, assigned)
         yield _try_again(replace(assigned[slice_id], node=host), failed.get(slice_id))
-    yield from _place(homeless, snapshot, layout, assigned)
+    if homeless:
+        yield from _place(admitted(homeless, snapshot, layout), snapshot, layout, assigned, taken)
 
 
 def forgive(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView]) -> Iterator[Suggestion]:
@@ -66,12 +70,19 @@ def forgive(assignments: Iterable[Assignment], nodes: Mapping[str, NodeView]) ->
         replica = nodes[assignment.node].hosting(assignment.slice, assignment.generation)
         if replica is None:
             continue
-        made = replica.epoch >= assignment.rewind_to
-        relieved = replace(assignment, rewind=None, rewind_to=-1) if made else assignment
-        if replica.steps.done:
+        relieved = assignment
+        if assignment.rewind is not None and replica.epoch >= assignment.rewind_to:
+            relieved = replace(relieved, rewind=None, rewind_to=-1)
+        if replica.steps.done and _is_burdened(assignment):
             relieved = replace(relieved, failures=0, waits_for=(), spoilt=None, spoilings=0)
-        if relieved != assignment:
+        if relieved is not assignment:
             yield Suggestion(Origin.FORGIVENESS, relieved, f"{assignment.slice} gets on again")
+
+
+def _is_burdened(assignment: Assignment) -> bool:
+    """Whether anything is held against a slice."""
+    held = assignment.failures or assignment.waits_for or assignment.spoilings
+    return bool(held) or assignment.spoilt is not None
 
 
 def _failure(replica: ReplicaStatus, limits: DetectorSection) -> Failure | None:
@@ -92,32 +103,69 @@ def _take_over(current: Assignment, nodes: Mapping[str, NodeView], failure: Fail
     Not where a bag must be made again: the state of the secondary may be past it already.
     """
     gone = current.node not in nodes
-    if current.rewind is not None or not (gone or failure) or healthy_secondary(current, nodes) is None:
+    if current.rewind is not None or not (gone or failure):
+        return None
+    able = successor(current, nodes)
+    if able is None:
         return None
     reason = f"{current.node} is lost" if gone or failure is None else failure.what
-    found = promote(current, reason)
+    found = promote(current, reason, to=able)
     return found if failure is None else replace(found, assignment=_after(found.assignment, failure))
 
 
 def _place(
-    slices: list[SliceId], snapshot: Snapshot, layout: Layout, assigned: Mapping[SliceId, Assignment]
+    slices: list[SliceId],
+    snapshot: Snapshot,
+    layout: Layout,
+    assigned: Mapping[SliceId, Assignment],
+    taken: Mapping[SliceId, Suggestion],
 ) -> Iterator[Suggestion]:
-    """Slices that were never placed, and those whose node is gone."""
-    able = candidates(snapshot.nodes)
+    """Slices that were never placed, and those whose node is gone. `taken` are taken over in the same decision."""
+    fresh = [s for s in slices if s not in assigned]
+    lost = [s for s in slices if s in assigned]
+    able, all_able = candidates(snapshot.nodes), candidates(snapshot.nodes, standby=True)
     if not able:
         return
+    placing = Placing.of(snapshot, layout)
     hosts = {s: a.node for s, a in assigned.items() if s not in slices}
-    burden = burdens(assigned.values())
-    for slice_id, node in place(slices, [node.name for node in able], hosts, layout, burden).items():
-        before = assigned.get(slice_id)
+    weights = placing.weights
+    burden = weights.burdens(assigned.values())
+    goals = _spread(lost, [node.name for node in all_able], assigned, taken, placing) if placing.spreads else {}
+    left = [s for s in lost if s not in goals]
+    goals |= place(left, [node.name for node in all_able], hosts | goals, layout, burden, weights)
+    goals |= place(fresh, [node.name for node in able], hosts | goals, layout, burden, weights)
+    for slice_id in slices:
+        before, node = assigned.get(slice_id), goals[slice_id]
         if before is None:
-            scheme = initial_scheme(layout[slice_id.operator], snapshot.scheme)
+            scheme = first_scheme(layout[slice_id.operator], snapshot)
             first = Assignment(slice_id, node, 1, scheme=scheme, issued=1)
             yield Suggestion(Origin.RECOVERY, first, f"{slice_id} goes to {node}")
             continue
         # A rewind stays, and a secondary that could not take over starts anew as well.
         reason = f"{slice_id} goes to {node}" + (f" because {before.node} is lost" if before.node else "")
         yield Suggestion(Origin.RECOVERY, replace(before.anew(node), failures=0), reason)
+
+
+def _spread(
+    lost: list[SliceId],
+    able: list[str],
+    assigned: Mapping[SliceId, Assignment],
+    taken: Mapping[SliceId, Suggestion],
+    placing: Placing,
+) -> dict[SliceId, str]:
+    """Slices of a lost node that nobody stood by for, placed by the rule that placed the secondaries of the others."""
+    from_home = [s for s in lost if assigned[s].node]
+    after = {s: a for s, a in assigned.items() if s not in lost} | {s: one.assignment for s, one in taken.items()}
+    homes = {assigned[s].node for s in (*from_home, *taken)}
+    sites = Sites({*able, *homes}, after.values(), placing)
+    for slice_id, one in taken.items():
+        sites.would_take(assigned[slice_id], assigned[slice_id].node, one.assignment.node)
+    chosen: dict[SliceId, str] = {}
+    for slice_id in sorted(from_home, key=lambda s: (-placing.weights.primary(s), s)):
+        before = assigned[slice_id]
+        chosen[slice_id] = sites.choose(before.node, able)
+        sites.take(before, before.node, chosen[slice_id])
+    return chosen
 
 
 def _after(assignment: Assignment, failure: Failure) -> Assignment:

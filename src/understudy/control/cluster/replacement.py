@@ -15,7 +15,7 @@ def may_replace(state: RunState, missing_s: float, running: int, limits: Cluster
     Nodes that were given up and still run (`running` counts them) are frozen, or the machine is full. On a full machine
     every new node silences others, which would be replaced in turn, without end: so their number is limited.
     """
-    if running >= limits.replace_factor * limits.nodes:
+    if running >= limits.replace_factor * limits.all_nodes:
         return False
     ready = sum(node.ready and node.connected for node in state.nodes)
     back = all(one.state == "running" and (ready < 2 or _protected(one)) for one in state.slices)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from understudy.control.cluster.placement import candidates, weight
+from understudy.control.cluster.placement import candidates
+from understudy.control.cluster.sites import DEFAULT, Placing, Sites, apart
 from understudy.control.cluster.suggestions import Origin, Suggestion
+from understudy.control.cluster.weights import Weights
 from understudy.model.capabilities import OFF, ROWS, rank, reached
 from understudy.model.config import RecoverySection
 from understudy.model.layout import Kind, Layout, Vertex
@@ -14,22 +16,18 @@ from understudy.model.messages import ReplicaStatus, State
 from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.snapshot import Alarms, Assignment, NodeView, Secondary
 
-# What a secondary costs its node, against 1 for a slice that works.
-WEIGHTS = {
-    Scheme.ACTIVE_REPLICATION: 1.0,
-    Scheme.ACTIVE_STANDBY: 1.0,
-    Scheme.PASSIVE_STANDBY_HOT: 0.3,
-    Scheme.PASSIVE_STANDBY_COLD: 0.2,
-    Scheme.DEPLOYED: 0.1,
-}
+BEST = Scheme.ACTIVE_REPLICATION
 
 
 def strongest(vertex: Vertex, passive: bool) -> Scheme:
     """The scheme an operator can have at most; `passive`: its replicas have disagreed.
 
     Two replicas may work only where both come to the same result. Loading a state ahead runs the last batch again, so
-    that too needs an operator that comes to the same state.
+    that too needs an operator that comes to the same state. Where no state is kept (`amnesia`), there is nothing that a
+    secondary could follow, and one that began to work beside its primary would lack what came before.
     """
+    if vertex.stateful and vertex.recovery.guarantee == Guarantee.AMNESIA:
+        return Scheme.DEPLOYED
     if vertex.deterministic and not passive:
         return Scheme.ACTIVE_REPLICATION
     return Scheme.PASSIVE_STANDBY_COLD if vertex.stateful else Scheme.PASSIVE_STANDBY_HOT
@@ -56,7 +54,20 @@ def effective(assignment: Assignment) -> Scheme:
 
 def healthy_secondary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
     """The secondary, as far as it is known to be there and well."""
-    placed = assignment.secondary
+    return _healthy(assignment, assignment.secondary, nodes)
+
+
+def mover(assignment: Assignment) -> Secondary | None:
+    """Where a move has a replica already. It can take over as a secondary can."""
+    moving = assignment.moving
+    return Secondary(moving.node, moving.generation) if moving and moving.generation else None
+
+
+def healthy_mover(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
+    return _healthy(assignment, mover(assignment), nodes)
+
+
+def _healthy(assignment: Assignment, placed: Secondary | None, nodes: Mapping[str, NodeView]) -> ReplicaStatus | None:
     node = nodes.get(placed.node) if placed else None
     if placed is None or node is None or not node.connected:
         return None
@@ -64,45 +75,81 @@ def healthy_secondary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> 
     return found if found is not None and found.state is not State.FAILED else None
 
 
-def promote(assignment: Assignment, reason: str, origin: Origin = Origin.RECOVERY) -> Suggestion:
-    """The secondary becomes the primary as it is, under the generation it has."""
-    placed = assignment.secondary
+def successor(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Secondary | None:
+    """Who would take over now: the secondary or, if it is nearer to that, the replica of a move."""
+    able = [(s, found) for s in (assignment.secondary, mover(assignment)) if (found := _healthy(assignment, s, nodes))]
+    best = max(able, key=lambda one: (rank(reached(one[1].capabilities)), one[1].epoch), default=None)
+    return None if best is None else best[0]
+
+
+def promote(
+    assignment: Assignment, reason: str, origin: Origin = Origin.RECOVERY, to: Secondary | None = None
+) -> Suggestion:
+    """The secondary, or the replica of a move, becomes the primary as it is, under the generation it has."""
+    placed = to or assignment.secondary
     if placed is None:
         raise ValueError(f"{assignment.slice} has no secondary")
-    promoted = replace(assignment.alone(), node=placed.node, generation=placed.generation, alarms=Alarms())
-    return Suggestion(origin, promoted, f"{assignment.slice} is taken over by {placed.node}, which stood by: {reason}")
+    text = f"{assignment.slice} is taken over by {placed.node}, which stood by: {reason}"
+    return Suggestion(origin, promoted(assignment, placed), text)
+
+
+def promoted(assignment: Assignment, placed: Secondary) -> Assignment:
+    """What is left of the secondary and of the move: only those whose generation is above the new primary's."""
+    others = [one for one in (assignment.secondary, mover(assignment)) if one and one.generation > placed.generation]
+    after = replace(assignment.without_mover().alone(), node=placed.node, generation=placed.generation, alarms=Alarms())
+    moving = after.moving
+    if moving is None or placed == mover(assignment):
+        return replace(after, secondary=assignment.secondary if assignment.secondary in others else None, moving=None)
+    if not moving.primary:
+        # The secondary that was to go elsewhere is the primary now; its successor is its secondary.
+        return replace(after, secondary=others[0] if others else None, moving=None)
+    return replace(after, moving=replace(moving, generation=others[0].generation if others else 0))
 
 
 def protection(assignment: Assignment, nodes: Mapping[str, NodeView]) -> Scheme:
     """The scheme that protects a slice right now, whatever was asked for."""
     if assignment.scheme is Scheme.NONE:
         return Scheme.NONE
-    secondary = healthy_secondary(assignment, nodes)
-    if secondary is None:
-        return Scheme.PASSIVE_REPLICATION
-    found = [reached(secondary.capabilities)]
-    if secondary.throttled or secondary.late:
-        # One that works and is behind would have to catch up first, as one that waits.
-        found.append(Scheme.PASSIVE_STANDBY_HOT)
-    if assignment.standing_in:
+    found = [Scheme.PASSIVE_REPLICATION]
+    secondary, moving = healthy_secondary(assignment, nodes), healthy_mover(assignment, nodes)
+    if secondary is not None:
         # A reaction to one missed heartbeat is not a better scheme.
-        found.append(assignment.scheme)
-    return min(found, key=rank)
+        found.append(min(_offered(secondary), assignment.scheme if assignment.standing_in else BEST, key=rank))
+    if moving is not None:
+        # Nor is a move.
+        found.append(min(_offered(moving), assignment.scheme, key=rank))
+    return max(found, key=rank)
 
 
-def look_after(
-    assignments: Iterable[Assignment], nodes: Mapping[str, NodeView], layout: Layout, limits: RecoverySection
+def _offered(replica: ReplicaStatus) -> Scheme:
+    """The scheme whose protection a replica gives. One that works and is behind would have to catch up first."""
+    behind = replica.throttled or replica.late
+    return min(reached(replica.capabilities), Scheme.PASSIVE_STANDBY_HOT if behind else BEST, key=rank)
+
+
+def suggest_secondaries(
+    assignments: Iterable[Assignment],
+    nodes: Mapping[str, NodeView],
+    layout: Layout,
+    limits: RecoverySection,
+    placing: Placing | None = None,
+    *,
+    others_first: bool = False,
 ) -> Iterator[Suggestion]:
-    """Places secondaries that are missing, removes those that failed or are not wanted, forgives those that made it."""
+    """Suggests to place missing secondaries, to remove those that failed or are not wanted, and to forgive failures.
+
+    `others_first`: somebody else needs the CPU more, so nothing is placed now.
+    """
     known = list(assignments)
-    burden = burdens(known)
+    sites: Sites | None = None
     for assignment in known:
-        changed = _looked_after(assignment, nodes, limits)
+        changed = _without_failed_secondary(assignment, nodes, limits)
         if changed is None:
             continue
-        wanted = changed.secondary is None and ROWS[changed.scheme] != OFF
+        wanted = changed.secondary is None and ROWS[changed.scheme] != OFF and not others_first
         if wanted and _may_start(changed, nodes):
-            changed = _place_secondary(changed, nodes, known, layout, burden) or changed
+            sites = sites or Sites(nodes, known, placing or Placing(DEFAULT, Weights(layout)))
+            changed = _place_secondary(changed, nodes, sites) or changed
         if changed != assignment:
             yield Suggestion(Origin.SECONDARY, changed, _why(assignment, changed, limits.rest_epochs))
 
@@ -118,8 +165,11 @@ def _primary(assignment: Assignment, nodes: Mapping[str, NodeView]) -> ReplicaSt
     return node.hosting(assignment.slice, assignment.generation) if node else None
 
 
-def _looked_after(assignment: Assignment, nodes: Mapping[str, NodeView], limits: RecoverySection) -> Assignment | None:
-    """The assignment without a secondary that is no good; None if its secondary is all right."""
+def _without_failed_secondary(
+    assignment: Assignment, nodes: Mapping[str, NodeView], limits: RecoverySection
+) -> Assignment | None:
+    """Returns the assignment to work on, without a secondary that failed or is not wanted, or with earlier failures of
+    secondaries forgiven. Returns None while the secondary is well or still starting."""
     placed, row = assignment.secondary, ROWS[effective(assignment)]
     if row == OFF:
         return assignment.alone() if placed else None
@@ -145,38 +195,28 @@ def _after_mishap(assignment: Assignment, nodes: Mapping[str, NodeView], limits:
     return replace(assignment.alone(), mishaps=mishaps, rests_until=rests_until)
 
 
-def _place_secondary(
-    assignment: Assignment,
-    nodes: Mapping[str, NodeView],
-    known: list[Assignment],
-    layout: Layout,
-    burden: dict[str, float],
-) -> Assignment | None:
-    """On another node, in another domain if there is one, where there is the least to do."""
-    own = nodes.get(assignment.node)
-    able = [node for node in candidates(nodes.values()) if node.name != assignment.node]
-    apart = [node for node in able if own is None or not node.domain or node.domain != own.domain]
+def _place_secondary(assignment: Assignment, nodes: Mapping[str, NodeView], sites: Sites) -> Assignment | None:
+    """On another node, in another domain if there is one, on a standby node if there is one; the rule says which."""
+    able = apart(_free(assignment, nodes), nodes.get(assignment.node))
     if not able:
         return None
-
-    def load(node: NodeView) -> tuple[float, str]:
-        primaries = sum(weight(other.slice, layout) for other in known if other.node == node.name)
-        return primaries + burden.get(node.name, 0.0), node.name
-
-    chosen = min(apart or able, key=load).name
-    burden[chosen] = burden.get(chosen, 0.0) + WEIGHTS[assignment.scheme]
+    chosen = sites.choose(assignment.node, [node.name for node in able])
+    sites.stand_by(assignment, chosen)
     generation = assignment.next_generation
     return replace(assignment, secondary=Secondary(chosen, generation), issued=generation)
 
 
-def burdens(assignments: Iterable[Assignment]) -> dict[str, float]:
-    """What secondaries cost every node."""
-    found: dict[str, float] = {}
-    for assignment in assignments:
-        if assignment.secondary is not None:
-            name = assignment.secondary.node
-            found[name] = found.get(name, 0.0) + WEIGHTS.get(assignment.scheme, 0.0)
-    return found
+def _free(assignment: Assignment, nodes: Mapping[str, NodeView]) -> list[NodeView]:
+    """Nodes that could take the secondary of a slice."""
+    taken = {assignment.node, assignment.moving.node if assignment.moving else ""}
+    return [node for node in candidates(nodes.values(), standby=True) if node.name not in taken]
+
+
+def placeable(assignment: Assignment, nodes: Mapping[str, NodeView]) -> bool:
+    """Whether a secondary that is missing will come: there is a node for it, and the slice does not go without."""
+    primary = _primary(assignment, nodes)
+    rests = primary is not None and primary.epoch < assignment.rests_until
+    return bool(_free(assignment, nodes)) and not rests
 
 
 def _why(before: Assignment, after: Assignment, rest_epochs: int) -> str:

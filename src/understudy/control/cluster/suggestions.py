@@ -35,12 +35,18 @@ class Origin(IntEnum):
     """The slice gets on again: earlier failures and rewinds no longer count."""
     SECONDARY = 6
     """A secondary is missing, has failed, or is no longer wanted."""
-    DRAIN = 7
+    MOVE = 7
+    """The next step of a move to another node, or its end."""
+    DRAIN = 8
     """The slice leaves a node that is being drained."""
-    THROTTLE = 8
+    THROTTLE = 9
     """A full node: the secondary is throttled, or goes on."""
-    CONTROLLER = 9
+    PLAN = 10
+    """The plan for working secondaries names the slice, or names it no longer."""
+    CONTROLLER = 11
     """Another scheme keeps the objective at a lower cost, or keeps it at all."""
+    REBALANCE = 12
+    """A replica goes elsewhere for an even load."""
 
 
 @dataclass(frozen=True)

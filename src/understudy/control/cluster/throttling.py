@@ -30,18 +30,22 @@ def throttle(
     limits: OverloadSection = DEFAULTS.overload,
 ) -> Iterator[Suggestion]:
     """At most one change at a time."""
-    known = sorted(assignments, key=lambda assignment: importance(assignment, layout))
+    known, fullest_s = list(assignments), max((node.full_s for node in nodes.values()), default=0.0)
     since = age_s - max(
         (one.throttle.at for one in known if one.throttle.times), default=-limits.calm_s - limits.soon_s
     )
-    if any(node.full_s >= limits.full_s for node in nodes.values()):
+
+    def place(assignment: Assignment) -> tuple[float, int, str]:
+        return importance(assignment, layout)
+
+    if fullest_s >= limits.full_s:
         crowded = [one for one in known if _is_crowded(one, nodes, limits.full_s)]
         if crowded and since >= limits.next_s:
-            yield _throttled(crowded[-1], age_s, limits.soon_s)
-    elif not any(node.full_s > 0 for node in nodes.values()) and since >= limits.calm_s:
+            yield _throttled(max(crowded, key=place), age_s, limits.soon_s)
+    elif fullest_s <= 0 and since >= limits.calm_s:
         waiting = [one for one in known if one.throttle.on and age_s - one.throttle.at >= _wait_s(one.throttle, limits)]
         if waiting:
-            yield _relieved(waiting[0], age_s)
+            yield _relieved(min(waiting, key=place), age_s)
 
 
 def _is_crowded(assignment: Assignment, nodes: Mapping[str, NodeView], full_s: float) -> bool:

@@ -27,15 +27,16 @@ class BagView(Protocol):
         """Whether a newer replica has taken over where a replay may differ."""
         ...
 
-    @property
-    def newest_published(self) -> int: ...
+    def is_published(self, epoch: int) -> bool:
+        """Whether readers find a bag of an epoch, or all of them have it already."""
+        ...
 
 
 def fate(epoch: int, view: BagView) -> Fate:
     """Whether the bag of an epoch is published, held back, compared, or given up with its replica."""
     if view.sends:
         return Fate.HALT if view.fenced else Fate.PUBLISH
-    return Fate.SPOOL if epoch > view.newest_published else Fate.COMPARE
+    return Fate.COMPARE if view.is_published(epoch) else Fate.SPOOL
 
 
 def differs(made: str, published: str, *, first: bool, lost: bool, stateful: bool, deterministic: bool) -> bool:

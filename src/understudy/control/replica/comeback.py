@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from understudy.model.messages import Steps
 
@@ -33,30 +34,29 @@ class Comeback:
 
     def stepped(self, name: str, seconds: float, now: float) -> Comeback:
         """A step of coming up has ended after so many seconds."""
-        return replace(self, marked=now)._noted(**{name: getattr(self.steps, name) + seconds})
+        return self._noted({name: getattr(self.steps, name) + seconds}, marked=now)
 
     def idled(self, since: float, now: float) -> Comeback:
         """The replica waited for input that nobody had made yet: that is no part of coming back."""
         seconds = now - max(since, self.began)
         if self.steps.done or seconds <= 0:
             return self
-        later = replace(
-            self,
+        return self._noted(
+            {"idle": self.steps.idle + seconds},
             marked=self.marked + seconds,
             wired_at=None if self.wired_at is None else self.wired_at + seconds,
             replayed_at=None if self.replayed_at is None else self.replayed_at + seconds,
         )
-        return later._noted(idle=self.steps.idle + seconds)
 
     def wired(self, now: float) -> Comeback:
         """Input has arrived; what follows is replay."""
         if self.wired_at is not None:
             return self
-        return replace(self, wired_at=now)._noted(wire_receive=now - self.marked)
+        return self._noted({"wire_receive": now - self.marked}, wired_at=now)
 
     def seamless(self, wall: float) -> Comeback:
         """Whoever took over was publishing already and at the head: nothing was ever missing."""
-        return self._noted(done=True, done_at=wall, seamless=True)
+        return self._noted({"done": True, "done_at": wall, "seamless": True})
 
     def progressed(self, epoch: int, now: float, wall: float) -> Comeback:
         """The replica has finished an epoch. The first that nobody had finished before ends the recovery."""
@@ -64,10 +64,10 @@ class Comeback:
             return self
         wired = now if self.wired_at is None else self.wired_at
         if epoch <= self.known:
-            again = replace(self, replayed_at=now)
-            return again._noted(replayed=self.steps.replayed + 1, replay=now - wired)
+            return self._noted({"replayed": self.steps.replayed + 1, "replay": now - wired}, replayed_at=now)
         since = wired if self.replayed_at is None else self.replayed_at
-        return self._noted(first_bag=now - since, done=True, done_at=wall)
+        return self._noted({"first_bag": now - since, "done": True, "done_at": wall})
 
-    def _noted(self, **changes: object) -> Comeback:
-        return replace(self, steps=self.steps.model_copy(update=changes))
+    def _noted(self, steps: dict[str, Any], **changes: float | None) -> Comeback:
+        """With other steps, and other times."""
+        return replace(self, steps=Steps.trusted(self.steps.__dict__ | steps), **changes)  # type: ignore[arg-type]

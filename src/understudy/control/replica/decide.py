@@ -69,13 +69,14 @@ def decide(view: QueryView, ask: Deploy) -> QueryAction:
 
 
 def _take_over(view: QueryView, ask: Deploy) -> QueryAction | None:
-    """A secondary that worked beside its primary opens nothing any more: what it is becomes true at once."""
+    """A secondary that already processes needs no gate opened. It fences older generations where needed and is the
+    primary from then on."""
     return TakeOver() if ask.primary and view.on.processes and not view.took_over else None
 
 
 def _finish_begun(view: QueryView, ask: Deploy) -> QueryAction | None:
     if view.trial is not Trial.NONE:
-        awaited = view.trial is Trial.RUNNING and not view.on.deployed and _needs_trial(view, ask)
+        awaited = view.trial is Trial.RUNNING and _needs_trial(view, ask)
         return Wait(LOOK_S) if awaited else EndTrial()
     if view.replacement is Replacement.LOADING:
         return Wait(BATCH_S)
@@ -90,7 +91,7 @@ def _finish_begun(view: QueryView, ask: Deploy) -> QueryAction | None:
 
 
 def _turn(view: QueryView, ask: Deploy) -> QueryAction | None:
-    step = next_step(view.on, ask.capabilities)
+    step = None if view.on is ask.capabilities else next_step(view.on, ask.capabilities)
     if step is None:
         return None
     before = _BEFORE.get((step.capability, step.on))
@@ -172,11 +173,12 @@ def _is_overtaken(view: QueryView) -> bool:
 
 
 def _ship(view: QueryView, ask: Deploy) -> QueryAction | None:
-    if ask.ships and view.shipping is Shipping.OFF:
+    shipping = view.shipping
+    if not ask.ships:
+        return StopShipping() if shipping is Shipping.ON else None
+    if shipping is Shipping.OFF:
         return StartShipping()
-    if ask.ships and view.shipping is Shipping.STOPPING:
-        return Wait(BATCH_S)
-    return StopShipping() if not ask.ships and view.shipping is Shipping.ON else None
+    return Wait(BATCH_S) if shipping is Shipping.STOPPING else None
 
 
 # -- working and standing by

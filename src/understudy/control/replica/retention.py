@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 NEWEST = 2
-"""Should the newest checkpoint turn out to be damaged, the one before it can still replay."""
+"""Should the newest checkpoint turn out to be damaged, a successor starts from the one before it. Files that did not
+change between the two are one copy, so damage to such a file reaches both."""
 
 
 def base(epochs: Sequence[int], released: int) -> int | None:

@@ -5,7 +5,7 @@ The stages have an order that every crash leaves whole:
 1. COMMIT: Spark has committed the epoch;
 2. SETTLE: the slice's bags up to it survive a power cut;
 3. SHIP: new files are copied, then the marker that names them is written;
-4. ACKNOWLEDGE: the slice gives away input that it never needs again;
+4. ACKNOWLEDGE: the slice acknowledges input that it will not read again;
 5. RECYCLE: checkpoints nobody needs are removed;
 6. TRIM: bags that all readers have acknowledged are removed.
 """

@@ -70,6 +70,19 @@ def load_rates(path: Path) -> dict[str, float]:
     return {name: float(rate) for name, rate in data.items()}
 
 
+def load_plan(path: Path) -> tuple[str, ...]:
+    """The replicas of a plan: what `understudy plan --json` prints, or a list of tasks."""
+    data = _read(path)
+    found = data.get("replicas") if isinstance(data, dict) else data
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise InvalidInput(
+            f"{path} is not a plan",
+            why="a plan has a list of tasks under 'replicas'",
+            fix='make one with \'understudy plan APP.py --budget 4 --json\', or write ["counts[0]", "counts[1]"]',
+        )
+    return tuple(dict.fromkeys(found))
+
+
 def _read(path: Path) -> Any:
     try:
         text = path.read_text()

@@ -54,15 +54,18 @@ def problem_from(topology: TopologyLike, rates: Mapping[str, float] | None = Non
             fix=f"use names such as {operators[0].task(0)}",
         )
     slices = {op.name: len(op.rates) for op in operators}
+    keys = {op.name: op.key for op in topology.operators}
     streams = tuple(
-        Stream(name, op.name, _partitioning(slices.get(name, 0), op)) for op in topology.operators for name in op.inputs
+        Stream(name, op.name, _partitioning(slices.get(name, 0), keys.get(name), op))
+        for op in topology.operators
+        for name in op.inputs
     )
     return ReplicationProblem(tuple(operators), streams)
 
 
-def _partitioning(upstream: int, reader: OperatorLike) -> Partitioning:
-    """Rows follow their slice unless a key moves them."""
-    if reader.slices == upstream and not reader.key:
+def _partitioning(upstream: int, key: object, reader: OperatorLike) -> Partitioning:
+    """Rows follow their slice unless a key moves them; the key by which they were divided before does not."""
+    if reader.slices == upstream and (not reader.key or reader.key == key):
         return Partitioning.ONE_TO_ONE
     if reader.slices == 1:
         return Partitioning.MERGE

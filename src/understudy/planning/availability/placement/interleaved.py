@@ -1,8 +1,7 @@
 """Interleaved placement (Martin 2015, §6.2.4): a dead host's work falls on all the others in equal parts.
 
-Each replica goes to the host that has least of this primary host's load so far. The host with the least receives
-next, so the largest and the smallest share differ by at most one slice, in whatever order the slices come.
-Among equals the host with the least replica load wins, which keeps the whole cluster level.
+Each replica goes to the host that has least of this primary host's load so far. `control/placement/interleaved.py` has
+the rule, by which live secondaries are placed too. Here the capacity of the hosts comes on top.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from understudy.control.placement import Question, interleaved
 from understudy.planning.availability.placement.bins import SLACK
 from understudy.planning.availability.placement.placed import Placed, Unplaced
 
@@ -61,10 +61,8 @@ class _Spread:
             reason = f"no other host or domain has {load:.4g} CPU and {network:.4g} network free"
             self.unplaced.append(Unplaced(self.workload.operators[operator], number, reason))
             return
-        lowest = self.share[room].min()
-        self.uneven |= bool(lowest > self.share[others].min() + SLACK)
-        best = np.flatnonzero(room & (self.share <= lowest + SLACK))
-        host = int(best[np.argmin(self.carried[best])])
+        self.uneven |= bool(self.share[room].min() > self.share[others].min() + SLACK)
+        host = interleaved.choose(Question(home, room, self.share, self.carried))
         self.share[host] += load
         self.carried[host] += load
         self.cpu[host] -= load
