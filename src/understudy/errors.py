@@ -26,6 +26,10 @@ class Unavailable(UnderstudyError):
     """A program, a service or a resource that is not there."""
 
 
+class Away(Unavailable):
+    """A service that does not respond now. Whoever can wait or go on without it tries again."""
+
+
 class NoManager(Unavailable):
     """Nobody answers where a running manager was expected. Said in one line: there is only one thing to do."""
 

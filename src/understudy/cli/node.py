@@ -19,6 +19,9 @@ def node(
     token_file: Annotated[Path | None, typer.Option(help="The file 'token' in the run's home directory.")] = None,
     master: Annotated[str, typer.Option(help="Spark master of this node.")] = DEFAULTS.cluster.master,
     domain: Annotated[str, typer.Option(help="What this node fails together with: a rack, a zone.")] = "",
+    standby: Annotated[
+        bool, typer.Option("--standby", help="Host only secondaries until a recovery needs this node.")
+    ] = False,
 ) -> None:
     """Start a node by hand and join it to a running manager.
 
@@ -56,4 +59,4 @@ def node(
     configure_logging()
     logging.getLogger(__name__).info("joining %s", join)
     url = join.replace("http", "ws", 1).rstrip("/") + "/nodes"
-    serve(url, introduce(called, token, domain), master)
+    serve(url, introduce(called, token, domain, standby=standby), master)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.remote import HOME, JSON, TOKEN, URL, complete_nodes, find
+from understudy.errors import InvalidInput
 
 if TYPE_CHECKING:
     from understudy.runtime.client import Client
@@ -60,14 +61,22 @@ def freeze(
 def drain(
     node: NODE,
     undo: Annotated[bool, typer.Option("--undo", help="Let the node take slices again.")] = False,
+    within: Annotated[
+        str | None, typer.Option(help="The node leaves when it is empty, after so long at the latest, like 30s.")
+    ] = None,
     home: HOME = None,
     url: URL = None,
     token_file: TOKEN = None,
     as_json: JSON = False,
 ) -> None:
-    """Move a node's slices away, one at a time (needs a run with --allow-faults)."""
+    """Move a node's slices away without interruption, the most important first."""
+    from understudy.model.topology import seconds
+
+    if undo and within is not None:
+        raise InvalidInput("--undo --within", why="a node takes slices again, or it leaves", fix="give one of the two")
+    body: dict[str, Any] = {"undo": undo} | ({} if within is None else {"within_s": seconds(within)})
     done = f"{node} takes slices again" if undo else f"{node} is being drained; 'understudy status' shows when it is"
-    _do(find(home, url, token_file), node, "drain", {"undo": undo}, as_json, done)
+    _do(find(home, url, token_file), node, "drain", body, as_json, done)
 
 
 def _confirm(question: str, yes: bool) -> None:

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from understudy.cli.problems import load_problem
+from understudy.cli.remote import HOME, TOKEN, URL, find
+from understudy.errors import InvalidInput
 
 if TYPE_CHECKING:
     from understudy.planning.replication.plan import PlanRequest, ReplicationPlan
@@ -28,16 +30,36 @@ def plan(
     ] = None,
     seed: Annotated[int, typer.Option(help="For random.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Plan for the running system, by measured rates, and apply the plan to it.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="With --apply: do not ask.")] = False,
+    home: HOME = None,
+    url: URL = None,
+    token_file: TOKEN = None,
 ) -> None:
     """Choose the tasks to replicate so that most of the output survives when everything fails at once."""
+    from understudy.cli import apply_plan
     from understudy.planning.replication.mc_trees import smallest_tree
     from understudy.planning.replication.metrics import parse_metric
     from understudy.planning.replication.plan import PlanRequest
     from understudy.planning.replication.registry import planner
 
-    request = PlanRequest(load_problem(file, rates), budget, parse_metric(metric), time_limit, seed)
+    if apply and rates is not None:
+        raise InvalidInput(
+            f"--rates {rates} with --apply",
+            why="the running system is planned by the rates that were measured there",
+            fix="give one of the two",
+        )
+    remote = find(home, url, token_file) if apply else None
+    state = apply_plan.running(remote, file) if remote is not None else None
+    problem = load_problem(file, rates) if state is None else apply_plan.problem_of(state)
+    request = PlanRequest(problem, budget, parse_metric(metric), time_limit, seed)
     chosen = planner(algorithm)
     console = Console(highlight=False)
+    if remote is not None and state is not None:
+        apply_plan.apply(remote, state, chosen(request), yes=yes, as_json=as_json)
+        return
     if as_json:
         result = chosen(request)
         useful = None if result.value else len(smallest_tree(request.problem)[0])

@@ -9,6 +9,7 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -29,6 +30,7 @@ class Progress:
         self._printed = 0.0
         self._phase = ""
         self._lost: set[str] = set()
+        self._missing: tuple[str, ...] | None = None
 
     def __enter__(self) -> Progress:
         self._console.print(f"home: {self._home}", highlight=False, soft_wrap=True)
@@ -52,12 +54,21 @@ class Progress:
         for node in set(state.lost) - self._lost:
             self._console.print(f"[yellow]{state.elapsed_s:6.1f} s  {node} is lost; its slices move[/]")
         self._lost = set(state.lost)
+        self._tell_branch(state)
         if self._live is not None:
             self._live.update(_line(state))
         elif state.phase != self._phase or time.monotonic() - self._printed > LINE_EVERY_S:
             self._printed = time.monotonic()
             self._console.print(_words(state), highlight=False, soft_wrap=True)
         self._phase = state.phase
+
+    def _tell_branch(self, state: RunState) -> None:
+        """Once when tentative output begins, goes on without other slices, or ends."""
+        missing = None if state.branch is None else state.branch.missing
+        if missing != self._missing:
+            text = "tentative output has ended, all of it is corrected" if state.branch is None else str(state.branch)
+            self._console.print(f"[magenta]{state.elapsed_s:6.1f} s  {escape(text)}[/]", highlight=False)
+        self._missing = missing
 
 
 def _words(state: RunState) -> str:
@@ -109,5 +120,18 @@ def show_report(console: Console, report: Report) -> None:
             console.print(text + f"{recovery.epochs_replayed} epochs replayed", highlight=False)
             if recovery.missed is not None:
                 console.print(f"  [yellow]promise broken[/]: {recovery.missed}", highlight=False)
+    _show_tentative(console, report)
     for name in report.diverged:
         console.print(f"[yellow]{name} is not deterministic[/]: its replay differed from what it had published")
+
+
+def _show_tentative(console: Console, report: Report) -> None:
+    """Per branch: how soon there was tentative output, and how right it was."""
+    for branch in report.tentative.branches:
+        epochs = [one for one in report.tentative.epochs if one.branch == branch.number]
+        began = "no tentative output" if branch.first_output_s is None else f"first after {branch.first_output_s:.2f} s"
+        had = [one.had for one in epochs if one.had is not None]
+        right = f", {sum(had) / len(had):.0%} of the stable rows" if had else ""
+        without = escape(", ".join(branch.missing))
+        text = f"tentative output without {without}: {began}, {len(epochs)} epochs{right}, {len(had)} corrected"
+        console.print(f"[magenta]{text}[/]", highlight=False)

@@ -43,9 +43,15 @@ def run(
         bool,
         typer.Option("--resume", help="Go on with the run in a home directory, with its options where none are given."),
     ] = False,
+    check_only: Annotated[
+        bool,
+        typer.Option("--check", help="Check application, configuration and options, and start nothing."),
+    ] = False,
     fault: Annotated[
         list[str] | None,
-        typer.Option(help="Cause a fault, like kill:node-2@epoch12 or freeze:node-2/jvm@8s+3s; repeatable."),
+        typer.Option(
+            help="Cause a fault, like kill:node-2@epoch12, kill:domain-1@20s or freeze:node-2/jvm@8s+3s; repeatable."
+        ),
     ] = None,
     set_: SETTINGS = None,
     config: CONFIG = None,
@@ -60,12 +66,25 @@ def run(
     wake_misses: Annotated[str | None, configured("detector.misses_to_stand_in")] = None,
     detector: Annotated[str | None, configured("detector.kind")] = None,
     domains: Annotated[str | None, configured("cluster.domains")] = None,
+    standby_nodes: Annotated[str | None, configured("cluster.standby_nodes")] = None,
+    placement: Annotated[str | None, configured("cluster.placement")] = None,
+    scale: Annotated[str | None, configured("scaling.policy")] = None,
+    min_nodes: Annotated[str | None, configured("scaling.min_nodes")] = None,
+    max_nodes: Annotated[str | None, configured("scaling.max_nodes")] = None,
+    rebalance: Annotated[bool | None, configured("cluster.rebalance")] = None,
+    budget: Annotated[str | None, configured("plan.budget")] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            help="Slices with working secondaries, instead of --budget: what 'understudy plan --json' prints."
+        ),
+    ] = None,
     profile: Annotated[str | None, configured("jvm.profile")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Run a topology and keep it running; exits with 0 if the output is exact, 1 if not, 2 on an error."""
-    from understudy.cli.progress import Progress, show_report
+    from understudy.cli.progress import Progress
     from understudy.runtime.launcher import Launcher
     from understudy.runtime.prepare import check, check_port, prepare, reopen
 
@@ -73,10 +92,19 @@ def run(
     fields: dict[str, Any] = {"app": str(app.resolve()), "settings": settings(set_)}
     asked = {"epochs": epochs, "for_s": None if for_ is None else seconds(for_), "fast": fast}
     fields |= {name: value for name, value in asked.items() if value is not None}
-    options: dict[str, Any] = {"--nodes": nodes, "--master": master, "--domains": domains, "--replace": replace}
+    fields |= _named(plan)
+    options: dict[str, Any] = {"--standby-nodes": standby_nodes, "--placement": placement, "--budget": budget}
+    options |= {
+        "--nodes": nodes,
+        "--master": master,
+        "--domains": domains,
+        "--replace": replace,
+        "--rebalance": rebalance,
+    }
     options |= {"--detector": detector, "--heartbeat": heartbeat, "--misses": misses, "--wake-misses": wake_misses}
     options |= {"--scheme": scheme, "--reaction": reaction, "--profile": profile}
     options |= {"--port": port, "--allow-faults": allow_faults, "--token-to-read": token_to_read}
+    options |= {"--scale": scale, "--min-nodes": min_nodes, "--max-nodes": max_nodes}
     given = from_options(options)
     if report is not None:
         _check_report(report)
@@ -89,6 +117,9 @@ def run(
         chosen = effective([*ambient(app.resolve().parent, config), *given]).config
         place, spec, topology = _new_run(app, home, fields | {"config": chosen})
     check(spec, topology, faults)
+    if check_only:
+        _only_check(app, place if resume else None, spec, topology)
+        return
     if not resume:
         check_port(spec.port, spec.config.web.host)
     console = Console(stderr=True, quiet=quiet)
@@ -114,13 +145,36 @@ def run(
                 raise typer.Exit(130) from None
     if report is not None:
         _write_report(report, result)
+    raise typer.Exit(_finish(result, launcher.begun, as_json, quiet))
+
+
+def _only_check(app: Path, resumed: Home | None, spec: RunSpec, topology: Topology) -> None:
+    from understudy.runtime.prepare import check_same
+
+    if resumed is not None:
+        check_same(resumed, spec, topology)
+    parts = len(topology.streams) + len(topology.sinks)
+    print(f"{app}: {topology.name} has {parts} parts and would run on {spec.nodes} nodes; nothing was started")
+
+
+def _finish(result: Report, begun: bool, as_json: bool, quiet: bool) -> int:
+    """Shows how a run went and returns its exit code."""
+    from understudy.cli.progress import show_report
+
     if as_json:
         print(result.model_dump_json(indent=2))
-    elif not launcher.begun and result.failure is not None:
+    elif not begun and result.failure is not None:
         raise InvalidInput(result.failure.what, why=result.failure.why, fix=result.failure.fix)
     elif not quiet:
         show_report(Console(), result)
-    raise typer.Exit(_exit_code(result, launcher.begun))
+    return _exit_code(result, begun)
+
+
+def _named(plan: Path | None) -> dict[str, Any]:
+    """The slices of a plan that a person made."""
+    from understudy.planning.replication.files import load_plan
+
+    return {} if plan is None else {"plan": load_plan(plan)}
 
 
 def _exit_code(result: Report, begun: bool) -> int:

@@ -82,7 +82,8 @@ def drawn(view: View) -> Group:
         scheme = entry.scheme if entry.scheme == entry.protection else f"{entry.scheme} ({has})"
         numbers = (str(max(entry.epoch, 0)) if entry.epoch >= 0 else "-", str(entry.lag))
         # Text, because "[0]" would be taken for markup.
-        slices.add_row(Text(entry.slice), word, scheme or "-", entry.primary or "-", entry.secondary or "-", *numbers)
+        primary = f"{entry.primary} → {entry.moving}" if entry.moving else entry.primary or "-"
+        slices.add_row(Text(entry.slice), word, scheme or "-", primary, entry.secondary or "-", *numbers)
     nodes = Table("node", "domain", "state", "hosts", "CPU", "memory", "heartbeat", box=None, header_style="bold")
     for node in view.nodes:
         primaries = sum(replica.primary for replica in node.replicas)
@@ -94,6 +95,10 @@ def drawn(view: View) -> Group:
     for name in view.lost:
         nodes.add_row(name, "-", Text("lost", "bold red"), "-", "-", "-", "-")
     parts: list[RenderableType] = [Text(in_words(view), "bold"), Text(), slices, Text(), nodes]
+    if view.balancing:
+        parts.insert(1, Text(f"the load is being balanced: at most {view.balancing} more to move", "yellow"))
+    if view.branch is not None:
+        parts.insert(1, Text(str(view.branch), COLOURS["tentative"]))
     if view.failure is not None:
         parts += [Text(), Text(str(view.failure), "red")]
     return Group(*parts)

@@ -102,7 +102,8 @@ def _judge_running(entry: SliceState, replica: ReplicaStatus, limits: DetectorSe
         return Health.DEGRADED, f"works, but its secondary on {entry.secondary or 'a full node'} is throttled"
     if _rank(entry.protection) < _rank(entry.scheme):
         return Health.DEGRADED, f"works, but has {entry.protection} where {entry.scheme} is wanted"
-    return Health.HEALTHY, f"works on {entry.primary}"
+    moves = f" and moves to {entry.moving}" if entry.moving else ""
+    return Health.HEALTHY, f"works on {entry.primary}{moves}"
 
 
 def _rank(scheme: str) -> int:

@@ -6,15 +6,16 @@ lost, and the node was lost because somebody killed it.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from understudy.model.events import (
     Assigned,
+    DomainLost,
     Event,
     FaultInjected,
     ManagerStarted,
+    Moved,
     NodeLost,
     Promoted,
     Protected,
@@ -26,10 +27,22 @@ from understudy.model.names import SliceId
 from understudy.model.page import PastRecovery
 from understudy.model.recovery import Scheme
 from understudy.reporting.chronicle import Chronicle, Line, Told
+from understudy.reporting.losses import Loss, Losses
 
 KINDS = frozenset(
     record.kind
-    for record in (FaultInjected, ManagerStarted, NodeLost, Assigned, Promoted, Protected, Switched, Recovered)
+    for record in (
+        FaultInjected,
+        ManagerStarted,
+        NodeLost,
+        DomainLost,
+        Assigned,
+        Promoted,
+        Moved,
+        Protected,
+        Switched,
+        Recovered,
+    )
 )
 """The events recoveries are told by; the others may be forgotten."""
 
@@ -38,7 +51,7 @@ KINDS = frozenset(
 class Recovery:
     """A slice that came back.
 
-    - `fault` was injected, `lost` is the node that was given up; each is None if there was none.
+    - `fault` was injected, `lost` is the node or the domain that was given up; each is None if there was none.
     - `steps` are seconds, detection first if a node was lost.
     - `actual_s` runs from the fault, or from what was noticed of it, to the first epoch nobody had finished before. For
       `idle_s` of it there was no new input; `away_s` is the rest.
@@ -50,7 +63,7 @@ class Recovery:
     slice: SliceId
     cause: str
     fault: Told[FaultInjected] | None
-    lost: Told[NodeLost] | None
+    lost: Loss | None
     steps: dict[str, float]
     actual_s: float
     idle_s: float
@@ -66,19 +79,19 @@ class Recovery:
 
 def recoveries(story: Chronicle) -> tuple[Recovery, ...]:
     """One for every slice that came back, injected fault or not."""
-    faults: dict[str, list[Told[FaultInjected]]] = {}
-    for fault in sorted(story.of(FaultInjected), key=lambda told: told.what.at):
-        faults.setdefault(fault.what.target, []).append(fault)
-    return tuple(_recovery(told, story, faults) for told in story.of(Recovered))
+    losses = Losses(story)
+    # After a move, what is told as a recovery is only how it went.
+    failed = (told for told in story.of(Recovered) if story.get_of(Moved, told.cause) is None)
+    return tuple(_recovery(told, story, losses) for told in failed)
 
 
-def _recovery(told: Told[Recovered], story: Chronicle, faults: Mapping[str, Sequence[Told[FaultInjected]]]) -> Recovery:
+def _recovery(told: Told[Recovered], story: Chronicle, losses: Losses) -> Recovery:
     what = told.what
     causes = list(story.causes(told))
-    lost = next((found for one in causes if (found := story.get_of(NodeLost, one.number)) is not None), None)
+    lost = next((found for one in causes if (found := losses.get(one.number)) is not None), None)
     # Without a lost node somebody moved the slice, or its replica failed: the last cause tells which.
     root = lost or (causes[-1] if causes else None)
-    fault = _fault_behind(lost, faults) if lost else None
+    fault = losses.fault_behind(lost) if lost else None
     since = fault.what.at if fault else root.at if root else None
     steps = {name: round(float(getattr(what, name)), 3) for name in STEPS}
     taken = sum(steps.values())
@@ -110,15 +123,6 @@ def _scheme(line: Line[Protected] | Line[Switched], fault: Told[FaultInjected] |
     """The scheme that was named last when the slice broke."""
     last = line.last_by(fault.what.at) if fault else line.last_before(before)
     return last.what.scheme if last else None
-
-
-def _fault_behind(
-    lost: Told[NodeLost], faults: Mapping[str, Sequence[Told[FaultInjected]]]
-) -> Told[FaultInjected] | None:
-    """The last fault of this node before it was given up; nodes also die without one."""
-    known = faults.get(lost.what.node, ())
-    position = bisect_right(known, lost.at, key=lambda told: told.what.at)
-    return known[position - 1] if position else None
 
 
 def past_recoveries(events: Sequence[Event]) -> tuple[PastRecovery, ...]:

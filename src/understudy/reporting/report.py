@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -11,14 +10,17 @@ from types import MappingProxyType
 
 from understudy.model.events import (
     COUNT,
+    BranchChanged,
     ControllerDecided,
     Event,
     FaultInjected,
     Happening,
     ManagerStarted,
-    NodeLost,
+    Moved,
+    PlanAdopted,
     Promoted,
     Protected,
+    Recovered,
     RolledBack,
     StandingIn,
     StoodIn,
@@ -26,13 +28,15 @@ from understudy.model.events import (
 )
 from understudy.model.faults import MANAGER
 from understudy.model.layout import Layout, Vertex
-from understudy.model.messages import Failure, Receipt, ReplicaStatus
+from understudy.model.messages import STEPS, Failure, Receipt, ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.recovery import Guarantee, Scheme
 from understudy.model.report import (
     CostReport,
     DecisionReport,
     FaultReport,
+    MoveReport,
+    PlanReport,
     ReactionReport,
     RecoveryReport,
     Report,
@@ -48,15 +52,21 @@ from understudy.model.spans import members, union
 from understudy.model.tally import Tally, median, take
 from understudy.model.topology import Topology
 from understudy.reporting.chronicle import Chronicle, Told
+from understudy.reporting.losses import Loss, Losses
 from understudy.reporting.promises import missed
 from understudy.reporting.recoveries import KINDS, Recovery, recoveries
+from understudy.reporting.tentative import KINDS as TENTATIVE
+from understudy.reporting.tentative import tentative_report
 
 TOLD_BY: Mapping[str, frozenset[str]] = {
     ControllerDecided.kind: frozenset({ControllerDecided.kind}),
+    PlanAdopted.kind: frozenset({PlanAdopted.kind}),
     Switched.kind: frozenset({Switched.kind, Protected.kind}),
+    Moved.kind: frozenset({Moved.kind, Recovered.kind}),
     FaultInjected.kind: KINDS,
+    BranchChanged.kind: TENTATIVE,
 }
-"""What is told of decisions, transitions and faults: by which kinds of events."""
+"""What is told of decisions, plans, transitions, moves and faults: by which kinds of events."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +107,11 @@ def make_report(given: ReportInput) -> Report:
         slices=slices,
         faults=fault_reports(story, began, _objectives(given.layout)),
         transitions=transition_reports(story, began),
+        plans=plan_reports(story, began),
         decisions=decision_reports(story, began),
+        moves=move_reports(story, began),
         reactions=reaction_report(given.totals, sum(replica.read_back for replica in replicas)),
+        tentative=tentative_report(story, began),
         sinks=given.sinks,
         costs=CostReport(
             cpu_s={name: round(seconds, 2) for name, seconds in given.cpu_s.items()},
@@ -215,6 +228,35 @@ def decision_reports(story: Chronicle, began_at: float) -> tuple[DecisionReport,
     )
 
 
+def plan_reports(story: Chronicle, began_at: float) -> tuple[PlanReport, ...]:
+    return tuple(
+        PlanReport(at_s=round(told.at - began_at, 3), sentence=told.text, **told.what.to_fields())
+        for told in story.of(PlanAdopted)
+    )
+
+
+def move_reports(story: Chronicle, began_at: float) -> tuple[MoveReport, ...]:
+    """Every slice that went to another node, and what was missing meanwhile."""
+    back = {told.cause: told.what for told in story.of(Recovered)}
+    return tuple(_move(told, back.get(told.number), began_at) for told in story.of(Moved))
+
+
+def _move(told: Told[Moved], back: Recovered | None, began_at: float) -> MoveReport:
+    what = told.what
+    seamless = back is None or back.seamless
+    steps = 0.0 if back is None or seamless else sum(float(getattr(back, name)) for name in STEPS) - back.idle
+    return MoveReport(
+        slice=str(what.slice),
+        primary=what.primary,
+        node=what.node,
+        at_s=round(told.at - began_at, 3),
+        seconds=what.seconds,
+        away_s=round(max(0.0, steps), 3),
+        replayed=0 if back is None else back.replayed,
+        legacy=what.legacy,
+    )
+
+
 def transition_reports(story: Chronicle, began_at: float) -> tuple[TransitionReport, ...]:
     """Every switch that was asked for, and when its scheme was reached."""
     return tuple(_transition(told, story, began_at) for told in story.of(Switched))
@@ -238,45 +280,41 @@ def fault_reports(
     story: Chronicle, began_at: float, objectives: Mapping[str, float] = MappingProxyType({})
 ) -> tuple[FaultReport, ...]:
     """Every injected fault with its detection and the recoveries it caused; objectives are by operator."""
-    times: dict[str, list[float]] = {}
-    for fault in story.of(FaultInjected):
-        insort(times.setdefault(fault.what.target, []), fault.what.at)
     caused: dict[int, list[Recovery]] = {}
     for recovery in recoveries(story):
         if recovery.lost is not None:
             caused.setdefault(recovery.lost.number, []).append(recovery)
+    losses = Losses(story)
     return tuple(
-        _fault(fault.what, _noticed(fault.what, story, times), caused, began_at, objectives)
+        _fault(fault.what, _noticed(fault, story, losses), caused, began_at, objectives)
         for fault in story.of(FaultInjected)
     )
 
 
 def _noticed(
-    fault: FaultInjected, story: Chronicle, times: Mapping[str, Sequence[float]]
-) -> Told[ManagerStarted] | Told[NodeLost] | None:
-    """How a fault was noticed: a node was given up, or a manager started again.
-
-    What was noticed only after the next fault of the same target belongs to that one.
-    """
-    later = times[fault.target][bisect_right(times[fault.target], fault.at) :]
-    until = later[0] if later else math.inf
-    if fault.target == MANAGER:
-        return story.first_between(ManagerStarted, None, fault.at, until)
-    return story.first_between(NodeLost, fault.target, fault.at, until)
+    fault: Told[FaultInjected], story: Chronicle, losses: Losses
+) -> Sequence[Told[ManagerStarted]] | Sequence[Loss]:
+    """How a fault was noticed: nodes were given up, or a manager started again before its next fault."""
+    if fault.what.target != MANAGER:
+        return losses.noticed(fault)
+    later = [told.what.at for told in story.of(FaultInjected) if told.what.target == MANAGER]
+    until = min((at for at in later if at > fault.what.at), default=math.inf)
+    started = story.first_between(ManagerStarted, None, fault.what.at, until)
+    return () if started is None else (started,)
 
 
 def _fault(
     fault: FaultInjected,
-    noticed: Told[ManagerStarted] | Told[NodeLost] | None,
+    noticed: Sequence[Told[ManagerStarted]] | Sequence[Loss],
     caused: Mapping[int, Sequence[Recovery]],
     began_at: float,
     objectives: Mapping[str, float],
 ) -> FaultReport:
-    followed = caused.get(noticed.number, ()) if noticed is not None else ()
+    followed = [recovery for one in noticed for recovery in caused.get(one.number, ())]
     return FaultReport(
         spec=fault.spec,
         at_s=round(fault.at - began_at, 3),
-        detected_after_s=round(noticed.at - fault.at, 3) if noticed else None,
+        detected_after_s=round(noticed[0].at - fault.at, 3) if noticed else None,
         recoveries=tuple(recovery_report(one, objectives.get(one.slice.operator)) for one in followed),
     )
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from understudy.model.layout import Kind, Layout, Vertex
 from understudy.model.messages import ReplicaStatus, State
 from understudy.model.names import SliceId
-from understudy.model.page import Prediction
+from understudy.model.page import Health, Prediction
 from understudy.model.recovery import Scheme
 from understudy.model.run import RunSpec
 from understudy.model.snapshot import Assignment, NodeView
 from understudy.model.view import SliceState
 from understudy.reporting.health import may_lag
+
+TENTATIVE = Health.TENTATIVE.value
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Sight:
     reached: Mapping[SliceId, Scheme]
     choices: Mapping[str, str]
     predicted: Callable[[SliceId, Vertex], dict[str, float | None]]
+    forked: Collection[SliceId] = ()
+    """Slices whose output is tentative now."""
 
 
 def slice_states(sight: Sight) -> Iterator[SliceState]:
@@ -53,6 +57,7 @@ def _slice_state(assignment: Assignment, sight: Sight, newest: int) -> SliceStat
         primary=assignment.node,
         secondary=assignment.secondary.node if assignment.secondary else None,
         standing_in=assignment.standing_in,
+        moving=assignment.moving.node if assignment.moving and assignment.moving.primary else None,
         throttled=assignment.throttle.on,
         epoch=own.epoch if own else -1,
         lag=newest - own.epoch if own else newest + 1,
@@ -60,8 +65,14 @@ def _slice_state(assignment: Assignment, sight: Sight, newest: int) -> SliceStat
         objective_s=objective_s,
         predicted_s=sight.predicted(assignment.slice, vertex) if vertex.kind is Kind.OPERATOR else {},
         reason=sight.choices.get(str(assignment.slice)),
-        state=_in_words(own) if own else "starting" if view else "lost",
+        state=TENTATIVE if assignment.slice in sight.forked else _state(own, view),
     )
+
+
+def _state(own: ReplicaStatus | None, view: NodeView | None) -> str:
+    if own is not None:
+        return _in_words(own)
+    return "lost" if view is None else "starting"
 
 
 def _in_words(replica: ReplicaStatus) -> str:

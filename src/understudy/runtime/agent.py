@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from understudy.errors import InvalidInput
+from understudy.model.branch import STABLE
 from understudy.model.layout import Kind
 from understudy.model.messages import (
     Begin,
@@ -20,6 +21,7 @@ from understudy.model.messages import (
     Goodbye,
     Heartbeat,
     Refused,
+    Ship,
     Shutdown,
     Stop,
     Stored,
@@ -27,6 +29,7 @@ from understudy.model.messages import (
 )
 from understudy.model.names import SliceId
 from understudy.model.run import Frozen
+from understudy.runtime.forks import Forks
 from understudy.stream.context import NodeContext
 from understudy.stream.query import QueryReplica
 from understudy.stream.replica import Replica
@@ -87,14 +90,22 @@ class Agent:
     Only the main thread changes what is here, but for `_inbox`. `beat` is called by the heartbeat's thread.
     """
 
-    def __init__(self, name: str, host: NodeHost, send: Callable[[Frozen], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        host: NodeHost,
+        send: Callable[[Frozen], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.name = name
-        self._host, self._send = host, send
+        self._host, self._send, self._clock = host, send, clock
         self._inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.replicas: dict[SliceId, Replica] = {}
+        self.forks = Forks()
         self._welcome: Welcome | None = None
         self._context: NodeContext | None = None
         self._goal: int | None = None
+        self._leaves_at: float | None = None
         self.ending = False
 
     def receive(self, message: Any) -> None:
@@ -104,19 +115,41 @@ class Agent:
         replicas = list(self.replicas.values())
         receipts = [r for replica in replicas if isinstance(replica, SinkReplica) for r in replica.receipts()]
         cpu_s, memory_bytes = self._host.usage
-        return Heartbeat(
-            ready=self._host.ready,
-            replicas=tuple(replica.status() for replica in replicas),
-            receipts=tuple(receipts),
-            cpu_s=cpu_s,
-            memory_bytes=memory_bytes,
-            slow=self._host.slow,
-            jvm_silent_s=round(self._host.jvm_silent_s, 3),
+        return Heartbeat.trusted(
+            {
+                "kind": "heartbeat",
+                "ready": self._host.ready,
+                "replicas": tuple([replica.status() for replica in replicas]),
+                "receipts": tuple(receipts),
+                "forks": self.forks.statuses(),
+                "tentative": self.forks.receipts(),
+                "cpu_s": cpu_s,
+                "memory_bytes": memory_bytes,
+                "slow": self._host.slow,
+                "jvm_silent_s": round(self._host.jvm_silent_s, 3),
+                "leaves_s": None if self._leaves_at is None else round(max(0.0, self._leaves_at - self._clock()), 3),
+            }
         )
 
     def is_fit(self) -> bool:
         """Whether it makes sense to offer this node's work: not while its JVM does not move."""
         return self._host.jvm_silent_s < UNFIT_S
+
+    def leave(self) -> float:
+        """The node is to end. Returns the seconds it has for that: none where it has nothing to hand over.
+
+        Every heartbeat says so until the manager has moved away what is here and lets the node go.
+        """
+        known = self._welcome is not None and self._context is not None
+        within_s = self._welcome.run.config.cluster.notice_s if self._welcome and known else 0.0
+        self._leaves_at = self._clock() + within_s
+        logger.info("%s leaves within %.0f s", self.name, within_s)
+        return within_s
+
+    def end(self) -> None:
+        """The time is up: what is still here is taken over elsewhere."""
+        self.say_goodbye("its notice is over")
+        self.receive(Shutdown())
 
     def say_goodbye(self, why: str) -> None:
         """The last word of a node that cannot go on; nothing if it ends anyway."""
@@ -131,8 +164,8 @@ class Agent:
             try:
                 self.obey(message)
             except Exception:
-                if not self._host.ready or isinstance(message, Refused):
-                    # A node without a session is of no use; whoever started it sees why.
+                if not self._host.ready or isinstance(message, Begin | Refused):
+                    # A node without a session, or without the log, is of no use; whoever started it sees why.
                     raise
                 logger.exception("could not obey %s", type(message).__name__)
         self.ending = True
@@ -151,6 +184,8 @@ class Agent:
                 self._deploy(message)
             case Stop():
                 self._stop(message)
+            case Ship():
+                self._ship(message)
             case Goal():
                 self._set_goal(message.epochs)
             case Stored():
@@ -176,6 +211,9 @@ class Agent:
         slice_id = message.slice
         if self._context is None:
             return
+        if message.branch != STABLE:
+            self.forks.deploy(self._context, message)
+            return
         current = self.replicas.get(slice_id)
         if current is not None and current.deploy.generation == message.generation:
             current.adjust(message)
@@ -190,6 +228,9 @@ class Agent:
         logger.info("deployed %s", replica)
 
     def _stop(self, message: Stop) -> None:
+        if message.branch != STABLE:
+            self.forks.stop(message)
+            return
         slice_id = message.slice
         current = self.replicas.get(slice_id)
         if current is not None and current.deploy.generation == message.generation:
@@ -197,18 +238,26 @@ class Agent:
             current.stop()
             logger.info("stopped %s", current)
 
+    def _ship(self, message: Ship) -> None:
+        current = self.replicas.get(message.slice)
+        if isinstance(current, QueryReplica) and current.deploy.generation == message.generation:
+            current.ship_now()
+
     def _set_goal(self, epochs: int) -> None:
         self._goal = epochs
         if self._context is not None:
             self._context.goal.epochs = epochs
 
     def _stored(self, message: Stored) -> None:
+        if message.branch != STABLE:
+            self.forks.stored(message.branch, message.sink, message.epoch)
+            return
         for replica in self.replicas.values():
             if isinstance(replica, SinkReplica) and replica.slice.operator == message.sink:
                 replica.stored(message.epoch)
 
     def _stop_all(self) -> None:
-        replicas = list(self.replicas.values())
+        replicas = [*self.replicas.values(), *self.forks.stop_all()]
         for replica in replicas:
             replica.stop()
         deadline = time.monotonic() + STOP_S

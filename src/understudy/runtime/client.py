@@ -90,6 +90,14 @@ class Client:
             return error.why
         return None
 
+    def move(self, slice_name: str, node: str) -> str | None:
+        """Asks for another node. Returns why not, if it is refused."""
+        try:
+            self.post("/api/v1/move", {"slice": slice_name, "node": node})
+        except (NoManager, Unavailable) as error:
+            return error.why
+        return None
+
     def finish(self) -> bool:
         return self._tell("/api/v1/finish", {})
 

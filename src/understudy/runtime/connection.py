@@ -27,6 +27,10 @@ class Connection:
     beat: Heartbeat = field(default_factory=lambda: Heartbeat(ready=False))
     begun: bool = False
     draining: bool = False
+    leaves_at: float | None = None
+    """When its process ends, because it was given notice."""
+    left: bool = False
+    """It was told that it may end."""
     steady_at: float = -math.inf
     drained: bool = False
     """It was said that nothing is left here."""
@@ -53,15 +57,21 @@ class Connection:
             ready=self.beat.ready and (self.begun or not running),
             silent_s=now - self.heard_at,
             replicas=self.beat.replicas,
+            forks=self.beat.forks,
             domain=self.domain,
             draining=self.draining,
+            standby=self.hello is not None and self.hello.standby,
+            leaves_s=None if self.leaves_at is None else self.leaves_at - now,
             steady_s=now - self.steady_at,
             slow=self.beat.slow,
             jvm_silent_s=self.beat.jvm_silent_s,
             gone=self.gone,
-            late_s=max((delay for at, delay in self.delays if now - at <= LATELY_S), default=0.0),
+            late_s=self._late_s(now) if self.delays else 0.0,
             full_s=0.0 if self.full_at is None else now - self.full_at,
         )
+
+    def _late_s(self, now: float) -> float:
+        return max((delay for at, delay in self.delays if now - at <= LATELY_S), default=0.0)
 
     def hear(self, beat: Heartbeat, now: float, missed_s: float, limits: OverloadSection = DEFAULTS.overload) -> None:
         """A heartbeat that comes late ends the time in which all of them came in time."""
@@ -96,4 +106,5 @@ class Connection:
             silent_s=max(0.0, now - self.heard_at),
             jvm_silent_s=self.beat.jvm_silent_s,
             draining=self.draining,
+            standby=self.hello is not None and self.hello.standby,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,16 @@ STARVED_S, FED_S = 0.4, 0.1
 def kill(pid: int, *, jvm: bool = False) -> None:
     """As a power cut would: the whole tree at once, or the node's JVM alone."""
     signal_jvm(pid, signal.SIGKILL) if jvm else signal_tree(pid, signal.SIGKILL)
+
+
+def kill_all(pids: Iterable[int], *, jvm: bool = False) -> None:
+    """As the power cut of a whole domain would: first all are stopped, so that none sees another one die."""
+    victims = tuple(pids)
+    if len(victims) > 1:
+        for pid in victims:
+            freeze(pid, jvm=jvm)
+    for pid in victims:
+        kill(pid, jvm=jvm)
 
 
 def wipe(disk: Path) -> None:

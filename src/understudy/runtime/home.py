@@ -8,6 +8,8 @@ import os
 import secrets
 import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -112,6 +114,28 @@ class Home:
                 fix="wait for it, stop it, or give another --home",
             )
         return file
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Keeps every run out meanwhile. Raises if one works here, or a node that outlived its run."""
+        file = _try_lock(self.path / "lock")
+        if file is None:
+            raise InvalidInput(
+                f"{self.path} is in use",
+                why="a run works in this home directory, and files change while it does",
+                fix="stop it first (Ctrl-C), and continue it afterwards with --resume",
+            )
+        with file:
+            for path in sorted(self.nodes.glob("*.lock")):
+                node = _try_lock(path)
+                if node is None:
+                    raise InvalidInput(
+                        f"{self.path} is in use",
+                        why=f"{path.stem} still works in it, though its run is over",
+                        fix="end the process of that node, then try again",
+                    )
+                node.close()
+            yield
 
     def hold_node(self, name: str) -> IO[str]:
         """The right to a node's directory, for as long as its process lives; taken before anything is put there."""

@@ -6,9 +6,10 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, Protocol
 
 from understudy.coordination.interface import StateStore
 from understudy.model.config import DEFAULTS
@@ -19,33 +20,38 @@ logger = logging.getLogger(__name__)
 _USUAL = DEFAULTS.retention
 
 
+class Lines(Protocol):
+    """Where events are written down one after the other: a `LineFile`, or a list in the simulated cluster."""
+
+    def append(self, entry: Mapping[str, Any], /) -> None: ...
+
+
 class Journal:
     """Writes down what happens: to the store, to the log, and to a file of lines."""
 
-    def __init__(
-        self, store: StateStore, path: Path, wall: Callable[[], float], limit: int = _USUAL.journal_bytes
-    ) -> None:
-        self._store, self._file, self._wall = store, LineFile(path, limit), wall
+    def __init__(self, store: StateStore, lines: Lines, wall: Callable[[], float]) -> None:
+        self._store, self._lines, self._wall = store, lines, wall
 
     def note(self, what: Happening, cause: int | None = None) -> int:
         """Returns the event's number, so that what follows can name it as its cause."""
         at, fields, text = self._wall(), what.to_fields(), what.text
         number = self._store.note(at, what.kind, text, fields, cause)
         logger.info("%s", text)
-        line = {"number": number, "at": at, "kind": what.kind, "text": text, "fields": fields, "cause": cause}
-        self._file.add(json.dumps(line))
+        entry = {"number": number, "at": at, "kind": what.kind, "text": text, "fields": fields, "cause": cause}
+        self._lines.append(entry)
         return number
 
 
 class LineFile:
-    """Appends lines. A file that is full becomes `….1`, in place of the one before; so at most two are there."""
+    """Appends entries as lines of JSON. A file that is full becomes `….1`, in place of the one before, so at most two
+    are there."""
 
     def __init__(self, path: Path, limit: int = _USUAL.journal_bytes) -> None:
         self._path, self._limit = path, limit
 
-    def add(self, line: str) -> None:
+    def append(self, entry: Mapping[str, Any], /) -> None:
         with self._path.open("a") as file:
-            file.write(line + "\n")
+            file.write(json.dumps(entry) + "\n")
             full = file.tell() >= self._limit
         if full:
             self._path.replace(earlier(self._path))

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from understudy.control.cluster.replacement import may_replace
 from understudy.errors import InvalidInput, Unavailable
-from understudy.model.faults import MANAGER, Fault, FaultKind
+from understudy.model.faults import MANAGER, Fault, FaultKind, domain_name
 from understudy.model.layout import Kind
 from understudy.model.report import Report
 from understudy.model.run import RunSpec
@@ -23,6 +23,7 @@ from understudy.runtime.faults import LastingFaults
 from understudy.runtime.home import Home
 from understudy.runtime.journal import trim_outputs
 from understudy.runtime.manager_restarts import Measure, Vigil
+from understudy.runtime.node_commands import NodeCommands
 from understudy.runtime.prepare import check_switches
 from understudy.runtime.processes import Child, spawn
 
@@ -42,11 +43,19 @@ class Launcher:
     watch: Callable[[RunState], None] = lambda _: None
     tell: Callable[[str], None] = lambda _: None
     _nodes: dict[str, Child] = field(default_factory=dict, init=False)
+    _domains: dict[str, str] = field(default_factory=dict, init=False)
+    """Of every node that was started, if the run has domains."""
     _manager: Child | None = field(default=None, init=False)
     _pending: list[Fault] = field(default_factory=list, init=False)
     _lasting: LastingFaults = field(default_factory=LastingFaults, init=False)
+    _vanished: dict[str, Child] = field(default_factory=dict, init=False)
+    """Nodes that stand still for ever, until they are given up."""
     _unsaid: list[tuple[Fault, float]] = field(default_factory=list, init=False)
     _started: int = field(default=0, init=False)
+    _grown: int = field(default=0, init=False)
+    """Nodes that were started because the run asked for them."""
+    _local_grown: int = field(default=0, init=False)
+    _commands: NodeCommands | None = field(default=None, init=False)
     _missing_since: float = field(default=0.0, init=False)
     _interrupted: bool = field(default=False, init=False)
     _swept: tuple[object, ...] = field(default=(), init=False)
@@ -59,6 +68,8 @@ class Launcher:
         self._pending = list(self.script)
         self.port = self.port or free_port()
         self._client = Client(self.url, self.home.token())
+        if self.spec.config.scaling.start_command:
+            self._commands = NodeCommands(self.spec.config.scaling, self.url, self.home.token(), self.tell)
 
     @property
     def url(self) -> str:
@@ -75,6 +86,8 @@ class Launcher:
         self._start_manager()
         for _ in range(self.spec.nodes):
             self._start_node()
+        for _ in range(self.spec.config.cluster.standby_nodes):
+            self._start_node("--standby")
         while True:
             if self._interrupted:
                 raise KeyboardInterrupt
@@ -84,6 +97,7 @@ class Launcher:
                 self._note_begin(state)
                 if state.phase.over:
                     break
+                self._bury(state)
                 self._act(state)
             # Also while a frozen manager does not answer.
             self._lasting.release(time.monotonic())
@@ -105,7 +119,7 @@ class Launcher:
             check_switches(self._pending, slices)
 
     def inject(self, spec: str, length_s: float = 0.0) -> None:
-        """Causes a fault, or a switch, at the next moment: what a script of tests or a person does while it runs."""
+        """Causes a fault, a switch or a move at the next moment, as a script of tests or a person does in between."""
         self._pending.append(Fault.parse(f"{spec}@0s" + (f"+{length_s:.3f}s" if length_s else "")))
 
     def interrupt(self) -> None:
@@ -125,8 +139,9 @@ class Launcher:
     def _act(self, state: RunState) -> None:
         """What the state asks for: new nodes, and faults whose moment has come."""
         now = time.monotonic()
+        self._follow_work(state)
         running = sum(child.alive for child in self._nodes.values())
-        if len(self._nodes) >= self.spec.nodes + state.replacements:
+        if len(self._nodes) - self._local_grown >= self.spec.config.cluster.all_nodes + state.replacements:
             self._missing_since = now
         elif may_replace(state, now - self._missing_since, running, self.spec.config.cluster):
             # A run that is as fast as it can be would leave a polite node nothing.
@@ -134,34 +149,78 @@ class Launcher:
         for fault in [f for f in self._pending if f.due(state.elapsed_s, state.epoch_of(f.target))]:
             if state.goal is None or state.epoch < state.goal:
                 self._pending.remove(fault)
-                self._switch(fault) if fault.kind is FaultKind.SWITCH else self._cause(fault)
+                self._ask(fault) if fault.kind in (FaultKind.SWITCH, FaultKind.MOVE) else self._cause(fault)
         self._unsaid = [(f, at) for f, at in self._unsaid if not self._client.note_fault(f.spec, f.target, at)]
 
-    def _switch(self, fault: Fault) -> None:
-        refused = self._client.switch(fault.target, fault.scheme or "")
+    def _follow_work(self, state: RunState) -> None:
+        """Starts the nodes that the run has asked for because of its work, here or by a command."""
+        while self._grown < state.grown:
+            self._grown += 1
+            if self._commands is not None:
+                self._started += 1
+                self._commands.start(f"node-{self._started}")
+            else:
+                self._local_grown += 1
+                self._start_node(*([] if self.spec.fast else ["--polite"]))
+        if self._commands is not None:
+            self._commands.look({node.name for node in state.nodes}, time.monotonic())
+
+    def _ask(self, fault: Fault) -> None:
+        """A switch or a move."""
+        ask = self._client.move if fault.kind is FaultKind.MOVE else self._client.switch
+        refused = ask(fault.target, fault.node or fault.scheme or "")
         if refused is not None:
             raise InvalidInput(f"--fault {fault.spec}", why=refused, fix="correct the line, or leave it out")
 
     def _cause(self, fault: Fault) -> None:
-        child = self._manager if fault.target == MANAGER else self._nodes.get(fault.target)
-        if child is None or not child.alive:
-            raise InvalidInput(
-                f"--fault {fault.spec}: {fault.target} is not running",
-                why=f"the nodes of this run are {', '.join(self._nodes)}",
-                fix="name one of them, or leave the fault out",
-            )
+        victims = self._victims(fault)
+        pids = [child.process.pid for child in victims]
         at, now = time.time(), time.monotonic()
         if fault.kind is FaultKind.KILL:
-            faults.kill(child.process.pid, jvm=fault.jvm)
-            if not fault.jvm:
+            faults.kill_all(pids, jvm=fault.jvm)
+            for child in victims if not fault.jvm else ():
                 child.process.wait()
-                faults.wipe(self.home.node(fault.target))
+                faults.wipe(self.home.node(child.name))
+        elif fault.kind is FaultKind.VANISH:
+            self._vanish(victims)
         elif fault.kind is FaultKind.STARVE:
-            self._lasting.starve(child.process.pid, now, fault.length_s)
+            for pid in pids:
+                self._lasting.starve(pid, now, fault.length_s)
         else:
-            self._lasting.freeze(child.process.pid, now, fault.length_s, jvm=fault.jvm)
+            for pid in pids:
+                self._lasting.freeze(pid, now, fault.length_s, jvm=fault.jvm)
         self._unsaid.append((fault, at))
         self.tell(f"fault injected: {fault.spec}")
+
+    def _vanish(self, victims: Sequence[Child]) -> None:
+        """As a host does that loses power and network at once: it is silent from here on, but no connection is closed,
+        as the system would for a process that is killed."""
+        for child in victims:
+            faults.freeze(child.process.pid)
+        for child in victims:
+            self._vanished[child.name] = child
+            if child.name != MANAGER:
+                faults.wipe(self.home.node(child.name))
+
+    def _bury(self, state: RunState) -> None:
+        """Ends what is left of vanished nodes, once they are given up and nobody listens any more."""
+        for name in [name for name in self._vanished if name in state.lost]:
+            self._vanished.pop(name).kill()
+
+    def _victims(self, fault: Fault) -> list[Child]:
+        """The manager, a node, or all nodes of a domain, as far as they run."""
+        found = [child for name, child in self._nodes.items() if fault.target in (name, self._domains.get(name))]
+        if fault.target == MANAGER and self._manager is not None:
+            found = [self._manager]
+        alive = [child for child in found if child.alive]
+        if not alive:
+            known = [*self._nodes, *dict.fromkeys(self._domains.values())]
+            raise InvalidInput(
+                f"--fault {fault.spec}: {fault.target} is not running",
+                why=f"this run has {', '.join(known)}",
+                fix="name one of them, or leave the fault out",
+            )
+        return alive
 
     def _keep_alive(self, state: RunState | None) -> None:
         """Brings a dead or hung manager back; gives up if a process cannot even start, or if nobody is left to work."""
@@ -223,14 +282,19 @@ class Launcher:
         url = f"ws://{reachable(self.host)}:{self.port}/nodes"
         arguments = [url, name, "--master", self.spec.master, "--child", *options]
         if self.spec.domains:
-            arguments += ["--domain", f"domain-{(self._started - 1) % self.spec.domains + 1}"]
+            self._domains[name] = domain_name((self._started - 1) % self.spec.domains)
+            arguments += ["--domain", self._domains[name]]
         token = {"UNDERSTUDY_TOKEN": self.home.token()}
         self._nodes[name] = spawn(name, "understudy.runtime.node", arguments, self.home.logs / f"{name}.log", token)
 
     def _end_all(self) -> None:
         self._lasting.release_all()
+        for child in self._vanished.values():
+            child.kill()
         if self._manager is not None and self._manager.alive:
             self._client.stop()
+        if self._commands is not None:
+            self._commands.stop_all()
         deadline = time.monotonic() + self.spec.config.cluster.stop_s
         for child in self._nodes.values():
             child.end(max(0.1, deadline - time.monotonic()))

@@ -8,7 +8,7 @@ from typing import Any
 from understudy.model.messages import ReplicaStatus
 from understudy.model.names import SliceId
 from understudy.model.run import Frozen
-from understudy.model.spans import union
+from understudy.model.spans import Span, union
 
 KEPT_REPLICAS = 4
 """Replicas of a slice that are kept one by one though they are gone; those before them are added up."""
@@ -27,6 +27,7 @@ _SUMS = (
     "divergences",
     "cpu_s",
 )
+_GROW = ("rows_in", "rows_out", "bytes_published", "first_bags", "divergences")
 
 
 class NodeCosts(Frozen):
@@ -43,7 +44,8 @@ class Ledger:
 
     def __init__(self, saved: dict[str, Any] | None) -> None:
         saved = saved or {}
-        self._replicas = {key: ReplicaStatus(**value) for key, value in saved.get("replicas", {}).items()}
+        seen = [ReplicaStatus(**value) for value in saved.get("replicas", {}).values()]
+        self._replicas = {(replica.slice, replica.generation): replica for replica in seen}
         self._past = {SliceId.parse(key): ReplicaStatus(**value) for key, value in saved.get("past", {}).items()}
         self.nodes = {key: NodeCosts(**value) for key, value in saved.get("nodes", {}).items()}
 
@@ -54,16 +56,22 @@ class Ledger:
 
     def see(self, replicas: Iterable[ReplicaStatus]) -> None:
         for replica in replicas:
-            key = f"{replica.slice}#{replica.generation}"
+            key = replica.slice, replica.generation
             past = self._past.get(replica.slice)
-            if key in self._replicas or past is None or replica.generation > past.generation:
+            before = self._replicas.get(key)
+            if before is not None and _began_anew(before, replica):
+                # Its process was started again before anybody gave it up. What the first one lost stays lost.
+                self._past[replica.slice] = added(past, before)
+            if before is not None or past is None or replica.generation > past.generation:
                 self._replicas[key] = replica
             # Otherwise a zombie that was added up already: it would count twice.
 
     def see_node(self, name: str, cpu_s: float, memory_bytes: int) -> None:
-        before = self.nodes.pop(name, NodeCosts())
-        peak = max(before.peak_memory_bytes, memory_bytes)
-        self.nodes[name] = NodeCosts(cpu_s=max(before.cpu_s, cpu_s), peak_memory_bytes=peak)
+        costs = self.nodes.pop(name, None) or NodeCosts()
+        if cpu_s > costs.cpu_s or memory_bytes > costs.peak_memory_bytes:
+            peak = max(costs.peak_memory_bytes, memory_bytes)
+            costs = NodeCosts(cpu_s=max(costs.cpu_s, cpu_s), peak_memory_bytes=peak)
+        self.nodes[name] = costs
 
     def compact(self, alive: Mapping[SliceId, frozenset[int]]) -> None:
         """Adds up the replicas of every slice that are neither alive, by generation, nor among the last."""
@@ -73,7 +81,7 @@ class Ledger:
                 of_slice.setdefault(replica.slice, []).append(replica)
         for name, gone in of_slice.items():
             for replica in sorted(gone, key=lambda one: one.generation)[:-KEPT_REPLICAS]:
-                del self._replicas[f"{name}#{replica.generation}"]
+                del self._replicas[name, replica.generation]
                 self._past[name] = added(self._past.get(name), replica)
         self._compact_nodes()
 
@@ -87,10 +95,21 @@ class Ledger:
 
     def dump(self) -> dict[str, Any]:
         return {
-            "replicas": _dump(self._replicas),
+            "replicas": _dump({f"{name}#{number}": one for (name, number), one in self._replicas.items()}),
             "past": _dump(self._past),
             "nodes": {key: value.model_dump() for key, value in self.nodes.items()},
         }
+
+
+def _began_anew(before: ReplicaStatus, now: ReplicaStatus) -> bool:
+    """Whether a replica of the same generation counts from the beginning: its counters only grow otherwise."""
+    lost = _has_lost(before.gaps, now.gaps) or _has_lost(before.forgotten, now.forgotten)
+    return lost or any(getattr(now, name) < getattr(before, name) for name in _GROW)
+
+
+def _has_lost(before: tuple[Span, ...], now: tuple[Span, ...]) -> bool:
+    """Whether something is missing in the spans of now. They seldom change, and with every heartbeat they are asked."""
+    return before != now and union((*before, *now)) != now
 
 
 def added(past: ReplicaStatus | None, replica: ReplicaStatus) -> ReplicaStatus:

@@ -24,8 +24,10 @@ class Members:
         for node in nodes:
             self.connections.setdefault(node, Connection(node, until))
 
-    def connect(self, hello: Hello, send: Send, now: float, *, draining: bool) -> None:
-        self.connections[hello.node] = Connection(hello.node, now, send, hello, draining=draining, steady_at=now)
+    def connect(self, hello: Hello, send: Send, now: float, *, draining: bool, leaves_at: float | None = None) -> None:
+        self.connections[hello.node] = Connection(
+            hello.node, now, send, hello, draining=draining, leaves_at=leaves_at, steady_at=now
+        )
 
     def refuses(self, hello: Hello) -> Failure | None:
         """Why a node may not join: another process that is connected has its name, and they would share a directory."""
@@ -45,6 +47,8 @@ class Members:
         connection = self.connections.get(name)
         if connection is not None and connection.send is send:
             connection.send = None
+            if connection.left:
+                self.lose(name)
 
     def connected(self, name: str) -> Connection | None:
         connection = self.connections.get(name)
@@ -61,8 +65,18 @@ class Members:
             )
         return connection, connection.hello
 
-    def lose(self, name: str) -> None:
-        self.connections.pop(name, None)
+    def release(self, name: str) -> bool:
+        """A node may end; nobody misses it then. Returns whether that is new."""
+        connection = self.connections.get(name)
+        if connection is None or connection.left:
+            return False
+        connection.left = True
+        return True
+
+    def lose(self, name: str) -> str:
+        """Forgets a node. Returns its domain, if it had told it."""
+        connection = self.connections.pop(name, None)
+        return "" if connection is None else connection.domain
 
     def forgive(self, seconds: float, now: float) -> None:
         """The manager was away for so long: that is no silence of the nodes."""

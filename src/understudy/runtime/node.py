@@ -6,7 +6,9 @@ import argparse
 import logging
 import os
 import secrets
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +29,7 @@ def main() -> None:
     parser.add_argument("name")
     parser.add_argument("--master", default=DEFAULTS.cluster.master)
     parser.add_argument("--domain", default="")
+    parser.add_argument("--standby", action="store_true", help="host only secondaries until a recovery needs it")
     parser.add_argument("--child", action="store_true", help="end when standard input closes")
     parser.add_argument("--polite", action="store_true", help="start behind those who work already")
     arguments = parser.parse_args()
@@ -34,7 +37,8 @@ def main() -> None:
     if arguments.child:
         exit_with_parent()
     ready = priority.step_back() if arguments.polite else lambda: None
-    hello = introduce(arguments.name, os.environ.pop("UNDERSTUDY_TOKEN", ""), arguments.domain)
+    token = os.environ.pop("UNDERSTUDY_TOKEN", "")
+    hello = introduce(arguments.name, token, arguments.domain, standby=arguments.standby)
     try:
         serve(arguments.url, hello, arguments.master, ready)
     except UnderstudyError as error:
@@ -43,8 +47,9 @@ def main() -> None:
         sys.exit(error.exit_code)
 
 
-def introduce(name: str, token: str, domain: str) -> Hello:
-    return Hello(node=name, token=token, pid=os.getpid(), domain=domain, instance=secrets.token_hex(8))
+def introduce(name: str, token: str, domain: str, *, standby: bool = False) -> Hello:
+    instance = secrets.token_hex(8)
+    return Hello(node=name, token=token, pid=os.getpid(), domain=domain, instance=instance, standby=standby)
 
 
 def configure_logging() -> None:
@@ -67,9 +72,24 @@ def serve(url: str, hello: Hello, master: str, ready: Callable[[], None] = lambd
     agent = Agent(hello.node, host, send)
     host.say_goodbye = agent.say_goodbye
     link = Link(url, hello, agent.beat, receive, fit=agent.is_fit)
+    heed_notice(agent)
     link.start()
     agent.run()
     link.close()
+
+
+def heed_notice(agent: Agent) -> None:
+    """SIGTERM gives the node notice: it ends by itself when it is empty or when its time is up. A second one ends it at
+    once. Only the main thread may say what a signal does."""
+
+    def leave(*_: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        timer = threading.Timer(agent.leave(), agent.end)
+        timer.daemon = True
+        timer.start()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, leave)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Predictions:
 
     def hear(self, replica: ReplicaStatus, assignment: Assignment, protection: Scheme | None, now: float) -> None:
         """With every heartbeat, of the primary and of the secondary."""
-        history = self._histories.get(replica.slice, History(str(replica.slice)))
+        history = self._histories.get(replica.slice) or History(str(replica.slice))
         if replica.primary and replica.up_s < WARM_S:
             # It compiles its code, often while another secondary starts on its host: that is not its pace.
             self._histories[replica.slice] = history
@@ -100,6 +100,10 @@ class Predictions:
                 history = self._histories[assignment.slice] = around.around(history, assignment, vertex)
                 found[assignment.slice] = Measured(history, self._usage(assignment.slice))
         return found
+
+    def loads(self) -> dict[SliceId, float]:
+        """The CPU of primaries, where it was measured."""
+        return {slice_id: usage.cpu for slice_id, usage in self._usages.items() if usage.cpu > 0}
 
     # -- predicting
 

@@ -13,20 +13,25 @@ from understudy.model.report import SchemeCosts
 from understudy.model.snapshot import Assignment, NodeView
 
 COUNTERS = ("cpu_s", "bytes_received", "bytes_pulled", "bytes_published")
+_FOLLOWED = (*COUNTERS, "bytes_shipped")
 
 
 class Protections:
     def __init__(self, saved: Mapping[str, Any] | None = None) -> None:
         saved = saved or {}
         self.reached: dict[SliceId, Scheme] = {}
-        self.costs = {Scheme(name): SchemeCosts(**value) for name, value in saved.get("costs", {}).items()}
+        self._spent = {Scheme(name): dict(SchemeCosts(**value)) for name, value in saved.get("costs", {}).items()}
         self.time: dict[str, dict[str, float]] = {k: dict(v) for k, v in saved.get("time", {}).items()}
         self._asked: dict[SliceId, tuple[Scheme, float]] = {}
-        self._seen: dict[tuple[SliceId, int], dict[str, float]] = {}
+        self._seen: dict[tuple[SliceId, int], dict[str, Any]] = {}
         self._looked: float | None = None
 
     def dump(self) -> dict[str, Any]:
-        return {"costs": {name: cost.model_dump() for name, cost in self.costs.items()}, "time": self.time}
+        return {"costs": self._spent, "time": self.time}
+
+    @property
+    def costs(self) -> dict[Scheme, SchemeCosts]:
+        return {scheme: SchemeCosts(**spent) for scheme, spent in self._spent.items()}
 
     def ask(self, slice_id: SliceId, scheme: Scheme, now: float) -> None:
         """A switch begins; it is over when the scheme is reached."""
@@ -40,8 +45,9 @@ class Protections:
         changes = []
         for assignment in assignments:
             name, scheme = assignment.slice, protection(assignment, nodes)
-            alive |= {(name, assignment.generation)}
-            alive |= {(name, assignment.secondary.generation)} if assignment.secondary else set()
+            alive.add((name, assignment.generation))
+            if assignment.secondary is not None:
+                alive.add((name, assignment.secondary.generation))
             before = self.reached.get(name)
             if before is not None:
                 self._spend(assignment, before, nodes, passed)
@@ -63,30 +69,31 @@ class Protections:
     def _spend(self, assignment: Assignment, scheme: Scheme, nodes: Mapping[str, NodeView], passed: float) -> None:
         times = self.time.setdefault(str(assignment.slice), {})
         times[scheme] = times.get(scheme, 0.0) + passed
-        spent = self.costs.get(scheme, SchemeCosts())
-        more: dict[str, Any] = {"seconds": spent.seconds + passed}
+        spent = self._spent.get(scheme)
+        if spent is None:
+            spent = self._spent[scheme] = dict(SchemeCosts())
+        spent["seconds"] += passed
         primary = self._delta(assignment, assignment.node, assignment.generation, nodes)
-        more["primary_cpu_s"] = spent.primary_cpu_s + primary["cpu_s"]
-        more["bytes_shipped"] = spent.bytes_shipped + int(primary["bytes_shipped"])
+        spent["primary_cpu_s"] += primary["cpu_s"]
+        spent["bytes_shipped"] += primary["bytes_shipped"]
         placed = assignment.secondary
         if placed is not None and placed.node in nodes:
             own = self._delta(assignment, placed.node, placed.generation, nodes)
-            more |= {name: getattr(spent, name) + type(getattr(spent, name))(own[name]) for name in COUNTERS}
-            more["memory_bytes"] = max(spent.memory_bytes, int(own["memory_bytes"]))
-            more["node_s"] = spent.node_s + passed / max(1, len(nodes[placed.node].replicas))
-        self.costs[scheme] = spent.model_copy(update=more)
+            for name in COUNTERS:
+                spent[name] += own[name]
+            spent["memory_bytes"] = max(spent["memory_bytes"], own["memory_bytes"])
+            spent["node_s"] += passed / max(1, len(nodes[placed.node].replicas))
 
     def _delta(
         self, assignment: Assignment, node: str, generation: int, nodes: Mapping[str, NodeView]
-    ) -> dict[str, float]:
+    ) -> dict[str, Any]:
         """How far the counters of a replica have moved since we last looked."""
         name = assignment.slice
         view = nodes.get(node)
         replica = view.hosting(assignment.slice, generation) if view else None
-        names = (*COUNTERS, "bytes_shipped")
         if replica is None:
-            return dict.fromkeys((*names, "memory_bytes"), 0.0)
-        now = {field: float(getattr(replica, field)) for field in names}
+            return dict.fromkeys((*_FOLLOWED, "memory_bytes"), 0)
+        now = {field: getattr(replica, field) for field in _FOLLOWED}
         before = self._seen.get((name, generation), now)
         self._seen[name, generation] = now
-        return {field: now[field] - before[field] for field in names} | {"memory_bytes": replica.state_bytes}
+        return {field: now[field] - before[field] for field in _FOLLOWED} | {"memory_bytes": replica.state_bytes}

@@ -9,17 +9,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from understudy.model.events import COUNT, Event
+from understudy.model.layout import Kind
 from understudy.model.messages import Receipt
 from understudy.model.page import Plan, Prediction
+from understudy.model.replication import ReplicationState
 from understudy.model.report import Report, SinkReport
 from understudy.model.run import RunSpec
-from understudy.model.view import RunState
+from understudy.model.view import BranchState, RunState
 from understudy.reporting.graph import plan_of
 from understudy.reporting.report import ReportInput, make_report, sink_report, told_kinds
 from understudy.reporting.slices import Sight, predictions, slice_states
 from understudy.runtime.clock import RunClock
 from understudy.runtime.memory import RunMemory
 from understudy.runtime.observer import Observer
+from understudy.runtime.plans import Plans
 
 TOLD = 10_000
 """The report tells faults, transitions and decisions from so many events, the newest; its totals cover all."""
@@ -28,8 +31,8 @@ TOLD = 10_000
 class RunView:
     """Reads the manager's memory and observer; the dashboard, metrics and commands need nothing else of them."""
 
-    def __init__(self, home: Path, memory: RunMemory, observer: Observer, clock: RunClock) -> None:
-        self._home, self._memory, self._observer, self._clock = home, memory, observer, clock
+    def __init__(self, home: Path, memory: RunMemory, observer: Observer, clock: RunClock, plans: Plans) -> None:
+        self._home, self._memory, self._observer, self._clock, self._plans = home, memory, observer, clock, plans
         self._store, self._topology = memory.store, memory.topology
 
     @property
@@ -87,6 +90,10 @@ class RunView:
     def plan(self) -> Plan:
         return plan_of(self._topology, self._memory.layout).model_copy(update={"slices": self.state().slices})
 
+    def replication(self) -> ReplicationState | None:
+        """What a planner needs to know of the run; None before data flows."""
+        return self._plans.state()
+
     def predictions(self) -> tuple[Prediction, ...]:
         """How long each scheme would take to bring a slice back, and what the controller made of it."""
         return predictions(self.state().slices)
@@ -107,6 +114,26 @@ class RunView:
             replacements=memory.replacements,
             failure=memory.failure,
             slices=() if memory.layout is None else tuple(slice_states(self._sight())),
+            branch=self._branch(),
+            grown=memory.grown,
+            balancing=memory.decisions.rebalance.left,
+        )
+
+    def _branch(self) -> BranchState | None:
+        memory, branch = self._memory, self._memory.branch
+        if branch is None:
+            return None
+        sinks = [one.slice.operator for one in branch.forks if memory.kind(one.slice) is Kind.SINK]
+        newest = {sink: memory.tentative_epoch(branch.number, sink) for sink in sinks}
+        fidelity, completeness = memory.fidelity or (None, None)
+        return BranchState(
+            number=branch.number,
+            missing=tuple(map(str, branch.missing)),
+            open_s=round(self._clock.age_s - branch.opened_s, 2),
+            tentative={sink: epoch for sink, epoch in newest.items() if epoch >= 0},
+            stable={sink: self._store.delivered(sink) for sink in sinks},
+            fidelity=fidelity,
+            completeness=completeness,
         )
 
     def _sight(self) -> Sight:
@@ -121,6 +148,7 @@ class RunView:
             reached=observer.protections.reached,
             choices={name: choice.sentence for name, choice in memory.decisions.choices.items()},
             predicted=observer.predictions.shown,
+            forked=memory.branch.by_slice if memory.branch else (),
         )
 
     # -- the run so far

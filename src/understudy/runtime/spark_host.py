@@ -12,11 +12,18 @@ from typing import IO
 
 import psutil
 
+from understudy.checkpoints import registry as stores
+from understudy.checkpoints.interface import Checkpoints
+from understudy.checkpoints.place import CheckpointsPlace
 from understudy.control.application.fusion import lay_out
 from understudy.errors import UnderstudyError
+from understudy.log import registry
 from understudy.log.disk import Disk
-from understudy.log.file_log import FileLog
+from understudy.log.interface import Log
+from understudy.log.place import LogPlace
+from understudy.model.layout import Kind, Layout
 from understudy.model.messages import Begin, Checked, Failure, Welcome
+from understudy.model.run import RunSpec
 from understudy.model.topology import Topology
 from understudy.runtime.application import load
 from understudy.runtime.benchmark_work import KnownWork
@@ -51,6 +58,8 @@ class SparkHost:
         self._pulse: Pulse | None = None
         self._directory: Path | None = None
         self._hold: IO[str] | None = None
+        self._log: Log | None = None
+        self._checkpoints: Checkpoints | None = None
         self._closing = False
 
     @property
@@ -78,6 +87,8 @@ class SparkHost:
         shutil.rmtree(local, ignore_errors=True)
         self._directory = local
         session.check_master(self._master)
+        registry.check(run.config.log.url)
+        stores.check(run.config.checkpoints.url)
         frames.share_code(Path(run.app), self._topology)
         spark = session.start(self._name, self._master, chosen(run.config.jvm), local, run.config.jvm.spark)
         session.await_executors(spark, self._master)
@@ -115,8 +126,10 @@ class SparkHost:
         if self._welcome is None or self._topology is None or self._spark is None:
             raise RuntimeError("asked to begin before the session was up")
         home, run, disk = Home(Path(self._welcome.home)), self._welcome.run, Disk()
-        log = FileLog(home.log, disk)
         layout = lay_out(self._topology, {name: op.stateful for name, op in begin.operators.items()})
+        self._log = log = registry.open_log(self._log_place(run, home, disk, layout))
+        place = CheckpointsPlace(run.config.checkpoints.url, home.path / "checkpoints", run.id, disk)
+        self._checkpoints = checkpoints = stores.open_checkpoints(place)
         schemas = {source.name: source.source.schema for source in self._topology.sources}
         schemas |= {name: check.arrow_schema(op) for name, op in begin.operators.items()}
         return NodeContext(
@@ -124,7 +137,7 @@ class SparkHost:
             local=home.node(self._name),
             run=run.id,
             log=log,
-            edge=SparkEdge(self._spark, home.path / "checkpoints", disk, log, self._topology, layout, schemas),
+            edge=SparkEdge(self._spark, home.path, disk, log, self._topology, layout, schemas, checkpoints),
             topology=self._topology,
             layout=layout,
             rhythm=begin.rhythm.anchored(time.monotonic(), begin.age_s),
@@ -134,11 +147,19 @@ class SparkHost:
             shipping=run.config.shipping,
         )
 
+    def _log_place(self, run: RunSpec, home: Home, disk: Disk, layout: Layout) -> LogPlace:
+        publishing = tuple(one for one in layout.slices if layout[one.operator].kind is not Kind.SINK)
+        return LogPlace(run.config.log, home.log, home.node(self._name) / "bags", run.id, publishing, disk)
+
     def measure(self) -> None:
         self._usage = _usage(psutil.Process())
 
     def close(self) -> None:
         self._closing = True
+        if self._log is not None:
+            self._log.close()
+        if self._checkpoints is not None:
+            self._checkpoints.close()
         if self._spark is not None:
             self._spark.stop()
         if self._directory is not None:

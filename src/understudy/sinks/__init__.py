@@ -13,11 +13,26 @@ from __future__ import annotations
 from understudy.sinks.call import Call
 from understudy.sinks.console import Console
 from understudy.sinks.delta import Delta
+from understudy.sinks.directory import EpochFile, epochs
 from understudy.sinks.iceberg import Iceberg
-from understudy.sinks.interface import Sink, SinkWriter
+from understudy.sinks.interface import Sink, SinkWriter, Written
 from understudy.sinks.jsonlines import JsonLines
 from understudy.sinks.kafka import Kafka
 from understudy.sinks.parquet import Parquet
 from understudy.sinks.postgres import Postgres
 
-__all__ = ["Call", "Console", "Delta", "Iceberg", "JsonLines", "Kafka", "Parquet", "Postgres", "Sink", "SinkWriter"]
+__all__ = [
+    "Call",
+    "Console",
+    "Delta",
+    "EpochFile",
+    "Iceberg",
+    "JsonLines",
+    "Kafka",
+    "Parquet",
+    "Postgres",
+    "Sink",
+    "SinkWriter",
+    "Written",
+    "epochs",
+]

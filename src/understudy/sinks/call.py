@@ -23,11 +23,17 @@ class Call(Sink):
     ----------
     function : callable
         Called as ``function(epoch, table)``, with a ``pyarrow.Table``, also for an epoch without rows.
+    tentative : callable, optional
+        Called as ``tentative(epoch, table, missing)`` with what there is of an epoch while slices are missing, where
+        the topology has tentative output. ``missing`` names the slices. Default: the sink takes no tentative output.
+    withdraw : callable, optional
+        Called as ``withdraw(epoch)`` after ``function`` was called for an epoch that was tentative. Default: nothing
+        is called, for targets in which the stable epoch replaces the tentative one by itself.
 
     Raises
     ------
     InvalidInput
-        If ``function`` cannot be called with two arguments.
+        If a function cannot be called with these arguments, or ``withdraw`` is given without ``tentative``.
 
     Notes
     -----
@@ -53,6 +59,8 @@ class Call(Sink):
     """
 
     function: Callable[[int, pa.Table], object]
+    tentative: Callable[[int, pa.Table, tuple[str, ...]], object] | None = None
+    withdraw: Callable[[int], object] | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -62,17 +70,59 @@ class Call(Sink):
                 fix="pass the function itself: us.sinks.Call(deliver)",
             )
         check_arity(self.function, "the function of a call sink", ("epoch", "rows"))
+        if self.tentative is not None:
+            check_arity(self.tentative, "the tentative function of a call sink", ("epoch", "rows", "missing"))
+        if self.withdraw is not None:
+            check_arity(self.withdraw, "the withdraw function of a call sink", ("epoch",))
+        if self.withdraw is not None and self.tentative is None:
+            raise InvalidInput(
+                "a call sink has withdraw= and no tentative=",
+                why="only what was delivered tentatively can be withdrawn",
+                fix="pass tentative= as well, or leave withdraw= out",
+            )
+
+    @property
+    def takes_tentative(self) -> bool:
+        """True if the function ``tentative`` was given."""
+        return self.tentative is not None
 
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
         """Opens the notes of a run; see `Sink.open`."""
-        return NotedWriter(Note(name, home, run), name, self.function)
+        return NotedWriter(Note(name, home, run), name, self.function, withdraw=self.withdraw)
+
+    def open_tentative(self, name: str, home: Path, run: str) -> SinkWriter:  # noqa: ARG002
+        """Opens no notes: a tentative epoch may be delivered again; see `Sink.open_tentative`."""
+        return TentativeCalls(self)
+
+
+@dataclass(frozen=True)
+class TentativeCalls(SinkWriter):
+    """The writer of tentative epochs."""
+
+    sink: Call
+
+    def write(self, epoch: int, rows: pa.Table) -> Written:
+        raise NotImplementedError("stable epochs have a writer of their own")
+
+    def write_tentative(self, epoch: int, rows: pa.Table, missing: tuple[str, ...]) -> None:
+        if self.sink.tentative is not None:
+            self.sink.tentative(epoch, rows, missing)
+
+    def withdraw_tentative(self, epoch: int) -> None:
+        if self.sink.withdraw is not None:
+            self.sink.withdraw(epoch)
 
 
 class NotedWriter(SinkWriter):
     def __init__(
-        self, note: Note, name: str, deliver: Callable[[int, pa.Table], object], disk: Disk | None = None
+        self,
+        note: Note,
+        name: str,
+        deliver: Callable[[int, pa.Table], object],
+        disk: Disk | None = None,
+        withdraw: Callable[[int], object] | None = None,
     ) -> None:
-        self._note, self._name, self._deliver = note, name, deliver
+        self._note, self._name, self._deliver, self._withdraw = note, name, deliver, withdraw
         self._disk = disk or Disk()
 
     def write(self, epoch: int, rows: pa.Table) -> Written:
@@ -90,3 +140,7 @@ class NotedWriter(SinkWriter):
         self._disk.on_step("delivered")
         self._note.advance(epoch)
         return Written.ONCE if first else Written.AGAIN
+
+    def withdraw_tentative(self, epoch: int) -> None:
+        if self._withdraw is not None:
+            self._withdraw(epoch)

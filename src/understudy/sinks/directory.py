@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CLAIM = "_understudy.json"
+TENTATIVE = "_tentative"
+"""Its name begins so that Spark, Arrow and others who read the directory as one table pass over it."""
 Encode = Callable[[pa.Table], bytes]
 _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+):/")
 
@@ -53,6 +55,21 @@ class DirectoryWriter(SinkWriter):
                 self._disk.secure(path)
                 return Written.THERE
             return Written(self._put(path, self._encode(rows)))
+
+    def write_tentative(self, epoch: int, rows: pa.Table, missing: tuple[str, ...]) -> None:
+        path = self._tentative(epoch)
+        with _reachable(path):
+            self._disk.replace(_note(path), [json.dumps({"missing": missing}).encode()])
+            self._disk.replace(path, [self._encode(rows)])
+
+    def withdraw_tentative(self, epoch: int) -> None:
+        path = self._tentative(epoch)
+        with _reachable(path):
+            path.unlink(missing_ok=True)
+            _note(path).unlink(missing_ok=True)
+
+    def _tentative(self, epoch: int) -> Path:
+        return self._path / TENTATIVE / self.file(epoch).name
 
     def _put(self, path: Path, content: bytes) -> bool:
         try:
@@ -109,6 +126,90 @@ def _reachable(path: Path) -> Iterator[None]:
         raise Unavailable(
             f"{path} cannot be written", why=str(error), fix="check that the directory is there and may be written"
         ) from error
+
+
+def _note(tentative: Path) -> Path:
+    """Beside a tentative file: which slices are missing in it."""
+    return tentative.with_suffix(".json")
+
+
+@dataclass(frozen=True)
+class EpochFile:
+    """One epoch in the directory of a file sink.
+
+    Parameters
+    ----------
+    epoch : int
+        Number of the epoch.
+    path : Path
+        Its file.
+    tentative : bool
+        Whether it will be replaced by the stable epoch.
+    missing : tuple of str
+        The slices that are not in a tentative epoch.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import understudy as us
+    >>> us.sinks.EpochFile(12, Path("out/counts/epoch-0000000012.jsonl")).tentative
+    False
+    """
+
+    epoch: int
+    path: Path
+    tentative: bool = False
+    missing: tuple[str, ...] = ()
+
+
+def epochs(directory: str | Path) -> list[EpochFile]:
+    """Lists the epochs of a file sink in order, tentative ones where the stable epoch is not there yet.
+
+    Parameters
+    ----------
+    directory : str or Path
+        The directory of a `Parquet` or `JsonLines` sink.
+
+    Returns
+    -------
+    list of EpochFile
+        Every epoch once. The file of a tentative epoch goes when the stable one is there: if it cannot be opened any
+        more, call `epochs` again.
+
+    Notes
+    -----
+    A stable file is put in place before the tentative one is removed, and this function looks for tentative files
+    first. So it never finds neither, and never a tentative epoch whose stable file was there before the call.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import pyarrow as pa
+    >>> import understudy as us
+    >>> writer = us.sinks.JsonLines("counts").open("counts", Path.cwd(), run="1")
+    >>> written = writer.write(0, pa.table({"n": [1]}))
+    >>> writer.write_tentative(1, pa.table({"n": [2]}), ("counts[1]",))
+    >>> [(one.epoch, one.tentative, one.missing) for one in us.sinks.epochs("out/counts")]
+    [(0, False, ()), (1, True, ('counts[1]',))]
+    """
+    root = Path(directory)
+    tentative = {_epoch(path): path for path in (root / TENTATIVE).glob("epoch-*") if path.suffix != ".json"}
+    missing = {number: _missing(_note(path)) for number, path in tentative.items()}
+    stable = {_epoch(path): EpochFile(_epoch(path), path) for path in root.glob("epoch-*")}
+    other = {number: EpochFile(number, path, True, missing[number]) for number, path in tentative.items()}
+    found = other | stable
+    return [found[number] for number in sorted(found)]
+
+
+def _epoch(path: Path) -> int:
+    return int(path.stem.removeprefix("epoch-"))
+
+
+def _missing(note: Path) -> tuple[str, ...]:
+    try:
+        return tuple(json.loads(note.read_bytes())["missing"])
+    except (OSError, ValueError, KeyError):
+        return ()
 
 
 def under(home: Path, path: str | Path) -> Path:

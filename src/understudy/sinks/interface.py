@@ -21,7 +21,8 @@ class Written(IntEnum):
 
     Examples
     --------
-    >>> bool(Written.THERE), bool(Written.ONCE)
+    >>> import understudy as us
+    >>> bool(us.sinks.Written.THERE), bool(us.sinks.Written.ONCE)
     (False, True)
     """
 
@@ -61,6 +62,44 @@ class SinkWriter(ABC):
             What is known of the epoch now.
         """
 
+    def write_tentative(self, epoch: int, rows: pa.Table, missing: tuple[str, ...]) -> None:
+        """Writes what there is of an epoch while slices are missing, marked as tentative.
+
+        Called only for a sink that `takes_tentative`, on a writer of `open_tentative`. `write` follows later with the
+        whole epoch, and then `withdraw_tentative`. Whoever reads the target takes the stable rows of an epoch as soon
+        as they are there. The same epoch may be written again: the last call counts.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+        rows : pyarrow.Table
+            The rows that could be made without the missing slices.
+        missing : tuple of str
+            The slices that are not in it, such as ``"counts[1]"``.
+
+        Raises
+        ------
+        NotImplementedError
+            If the sink takes no tentative output.
+        """
+        raise NotImplementedError(type(self))
+
+    def withdraw_tentative(self, epoch: int) -> None:
+        """Removes the tentative rows of an epoch, if there are any. Called after `write` has written the epoch.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch.
+
+        Raises
+        ------
+        NotImplementedError
+            If the sink takes no tentative output.
+        """
+        raise NotImplementedError(type(self))
+
     def close(self) -> None:  # noqa: B027 - most writers hold nothing
         """Releases files and connections."""
 
@@ -81,7 +120,7 @@ class Sink(ABC):
     ...     def write(self, epoch, rows):
     ...         new = epoch not in self.epochs
     ...         self.epochs.setdefault(epoch, rows.num_rows)
-    ...         return Written.ONCE if new else Written.THERE
+    ...         return us.sinks.Written.ONCE if new else us.sinks.Written.THERE
     >>> app = us.Topology("counting")
     >>> app.sink("count", "text", Counting()).name
     'count'
@@ -109,6 +148,29 @@ class Sink(ABC):
         InvalidInput
             If the target holds epochs of another run or another sink: they must not be mixed.
         """
+
+    @property
+    def takes_tentative(self) -> bool:
+        """Whether writers of this sink can write tentative epochs and withdraw them. Default: False."""
+        return False
+
+    def open_tentative(self, name: str, home: Path, run: str) -> SinkWriter:
+        """Opens the target for tentative epochs, beside the writer of the stable ones. Calls `open` by default.
+
+        Parameters
+        ----------
+        name : str
+            Name of the sink in its topology.
+        home : Path
+            The run's home directory.
+        run : str
+            Id of the run.
+
+        Returns
+        -------
+        SinkWriter
+        """
+        return self.open(name, home, run)
 
     def directory(self) -> str | Path | None:
         """Returns the directory that a file sink needs to itself; no two sinks of a topology may share one.

@@ -49,6 +49,11 @@ class Parquet(Sink):
         """Returns `path`; see `Sink.directory`."""
         return self.path
 
+    @property
+    def takes_tentative(self) -> bool:
+        """True: tentative epochs are files in the directory ``_tentative``; see `understudy.sinks.epochs`."""
+        return True
+
     def open(self, name: str, home: Path, run: str) -> SinkWriter:
         """Opens the directory for a run; see `Sink.open`."""
         return DirectoryWriter(under(home, self.path), Owner(run, name), "parquet", encode)

@@ -49,6 +49,9 @@ def analyse(spark: SparkSession, topology: Topology) -> dict[str, Analysis]:
 def _call(spark: SparkSession, operator: Operator, inputs: Sequence[pa.Schema]) -> DataFrame:
     try:
         result = operator.function(*frames.inputs(spark, f"check {operator.name}", inputs))
+    except InvalidInput as error:
+        # A query knows the place in its text, and what to do.
+        raise InvalidInput(f"{at(operator)}{error.what}", why=error.why, fix=error.fix) from error
     except Exception as error:
         raise InvalidInput(
             f"{at(operator)}operator '{operator.name}' cannot be built",

@@ -56,8 +56,9 @@ class NodeLoad:
 class NodeContext:
     """`home` is durable and shared by all nodes, `local` is this node's own directory.
 
-    `clock` is monotonic and tells the `rhythm`; `wall` is the time of day, for what is written down. `edge` is whatever
-    does the work: Spark and files on a node, values in memory in the simulated cluster.
+    `clock` is monotonic and tells the `rhythm`; `wall` is the time of day, for what is written down; `thread_cpu` is
+    the CPU time of whoever asks. `edge` is whatever does the work: Spark and files on a node, values in memory in the
+    simulated cluster.
     """
 
     home: Path
@@ -71,6 +72,7 @@ class NodeContext:
     backlog: int
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time
+    thread_cpu: Callable[[], float] = time.thread_time
     goal: Goal = field(default_factory=Goal)
     load: NodeLoad = field(default_factory=NodeLoad)
     shipping: ShippingSection = DEFAULTS.shipping

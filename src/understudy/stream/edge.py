@@ -13,6 +13,8 @@ from typing import Any, Protocol
 
 from understudy.checkpoints.interface import Checkpoint, CheckpointStore, Marker
 from understudy.log.bag import Bag
+from understudy.log.interface import Log
+from understudy.model.messages import Correction
 from understudy.model.names import SliceId
 
 Rows = Any
@@ -127,6 +129,22 @@ class Spool(Protocol):
     def drop(self, epoch: int) -> None: ...
 
 
+class Copies(Protocol):
+    """What a sink has written tentatively, until the stable epoch has replaced it."""
+
+    def keep(self, epoch: int, rows: Rows) -> None: ...
+
+    def until(self, epoch: int) -> list[int]:
+        """The epochs up to this one that were written tentatively and not withdrawn."""
+        ...
+
+    def compare(self, epoch: int, rows: Rows) -> Correction | None:
+        """How the tentative rows compare with the stable ones; None if that cannot be said."""
+        ...
+
+    def drop(self, epoch: int) -> None: ...
+
+
 class Signal(Protocol):
     """What lets somebody who waits go on early; `threading.Event` on a node."""
 
@@ -170,6 +188,22 @@ class Edge(Protocol):
 
     def remove(self, directory: Path) -> None:
         """Removes a directory of the node's own, if it is there."""
+        ...
+
+    # -- tentative output
+
+    def branch_log(self, number: int) -> Log:
+        """The log of a branch's own bags; those of branches before it are removed."""
+        ...
+
+    def drop_branch(self, number: int) -> None: ...
+
+    def over(self, log: Log) -> Edge:
+        """The same edge, reading its input from another log."""
+        ...
+
+    def copies(self, sink: str) -> Copies:
+        """What a sink has written tentatively."""
         ...
 
 

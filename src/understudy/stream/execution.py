@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from understudy.checkpoints.interface import Marker
 from understudy.control.replica import actions
 from understudy.control.replica.actions import QueryAction
+from understudy.errors import Away
 from understudy.model.capabilities import Capability
 from understudy.model.messages import State
 from understudy.model.spans import span, union
@@ -33,7 +34,8 @@ def _execute(action: Any, replica: QueryReplica) -> float:
 
 def execute(action: QueryAction, replica: QueryReplica) -> float:
     """Does it; returns for how many seconds there is nothing more to do."""
-    return _execute(action, replica)
+    # Every action has a function of its own, so the class need not be searched for the nearest one.
+    return _execute.registry[type(action)](action, replica)
 
 
 # -- waiting
@@ -92,6 +94,9 @@ def _turn(action: actions.Turn, replica: QueryReplica) -> None:
             replica.outbox.hold()
         case Capability.PROCESSES, False:
             live.update(synced_to=replica.position.done)
+            if deploy.primary:
+                # Whoever starts elsewhere begins with this state.
+                replica.shipper.owe(replica.position.done)
         case Capability.RECEIVES, False:
             replica.inputs.drop()
         case Capability.SYNCED, False:
@@ -260,7 +265,13 @@ def _follow(replica: QueryReplica, every: int) -> None:
     if query is None:
         return
     target = replica.store.newest()
-    pulled = replica.store.pull(query.directory, replica.queries.shipped, synced_to + every - 1)
+    above, shipped = synced_to + every - 1, replica.queries.shipped
+    try:
+        pulled = replica.store.pull(query.directory, shipped, above, replica.note_damaged_checkpoint)
+    except Away as away:
+        # It follows the next checkpoint: while the store is away, none is shipped.
+        logger.warning("%s cannot follow: %s", replica, away.what)
+        pulled = None
     if pulled is None:
         replica.fruitless = target
         return

@@ -10,6 +10,10 @@ from typing import Any
 from understudy.control.replica.comeback import Comeback
 from understudy.model.capabilities import Capabilities
 from understudy.model.messages import Deploy, ReplicaStatus, State, Steps
+from understudy.model.names import SliceId
+
+_NEW = dict(ReplicaStatus(slice=SliceId("", 0), generation=0))
+"""All fields of a status as they begin."""
 
 
 class LiveStatus:
@@ -19,18 +23,14 @@ class LiveStatus:
     def __init__(self, deploy: Deploy, known: int, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self._clock, self._wall = clock, wall
         self._lock = threading.Lock()
-        self._values: dict[str, Any] = {
-            **dict(ReplicaStatus(slice=deploy.slice, generation=deploy.generation)),
-            **_asked(deploy),
-        }
+        own = {"slice": deploy.slice, "generation": deploy.generation}
+        self._values: dict[str, Any] = {**_NEW, **own, **_asked(deploy)}
         self._comeback = Comeback.begin(clock(), known)
 
     def picture(self, **more: Any) -> ReplicaStatus:
         with self._lock:
             up_s = round(self._clock() - self._comeback.began, 3)
-            return ReplicaStatus.model_construct(
-                **{**self._values, "steps": self._comeback.steps, "up_s": up_s, **more}
-            )
+            return ReplicaStatus.trusted({**self._values, "steps": self._comeback.steps, "up_s": up_s, **more})
 
     def update(self, **changes: Any) -> None:
         with self._lock:
@@ -107,4 +107,5 @@ class LiveStatus:
 
 
 def _asked(deploy: Deploy) -> dict[str, Any]:
-    return {"asked": deploy.capabilities, "primary": deploy.primary, "ship_every": deploy.ship_every}
+    asked = {"asked": deploy.capabilities, "primary": deploy.primary, "ship_every": deploy.ship_every}
+    return {**asked, "branch": deploy.branch, "missing": deploy.missing}

@@ -1,17 +1,38 @@
-"""What one decision of an operator's replica sees. Every field is looked up when a rule first reads it, and once."""
+"""What one decision of an operator's replica sees.
+
+What is in memory and read by nearly every decision is looked up at once; the rest when a rule first reads it, and once.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from understudy.control.replica.view import Replacement, Shipping, Trial
+from understudy.model.branch import STABLE
 from understudy.model.capabilities import Capabilities
 from understudy.model.names import SliceId
-from understudy.model.recovery import Guarantee
 
 if TYPE_CHECKING:
     from understudy.stream.query import QueryReplica
+
+
+T = TypeVar("T")
+
+NEVER = sys.maxsize
+
+
+class _once(Generic[T]):  # noqa: N801 - used like `property`
+    """`functools.cached_property` without its lock: an observation belongs to one thread, and is made many times a
+    second."""
+
+    def __init__(self, look: Callable[[Observation], T]) -> None:
+        self._look, self._name = look, look.__name__
+
+    def __get__(self, view: Observation, _: type) -> T:
+        found = view.__dict__[self._name] = self._look(view)
+        return found
 
 
 class Observation:
@@ -21,7 +42,7 @@ class Observation:
     """
 
     def __init__(self, replica: QueryReplica) -> None:
-        self._replica = replica
+        self._replica, queries = replica, replica.queries
         self.on: Capabilities = replica.live.capabilities
         self.next_epoch = replica.position.next
         self.done = replica.position.done
@@ -29,11 +50,11 @@ class Observation:
         self.gap_left = replica.gap_left
         self.stood_by = replica.stood_by
         self.fruitless = replica.fruitless
-        self.reloads = replica.vertex.reloads
-        self.replays = Guarantee(replica.vertex.recovery.guarantee).replays
-        self.refresh_every = replica.vertex.recovery.refresh_every
+        self.trial: Trial = queries.trial
+        self.unfit = queries.unfit
+        self.shipping: Shipping = replica.shipper.state
 
-    @cached_property
+    @_once
     def drained(self) -> bool:
         position, query = self._replica.position, self._replica.queries.current
         if position.done < position.next - 1:
@@ -45,7 +66,7 @@ class Observation:
     def has_query(self) -> bool:
         return self._replica.queries.current is not None
 
-    @cached_property
+    @_once
     def arrived(self) -> bool:
         query = self._replica.queries.current
         return query is not None and query.arrived
@@ -59,30 +80,18 @@ class Observation:
         return self._replica.queries.load_tried_at
 
     @property
-    def unfit(self) -> bool:
-        return self._replica.queries.unfit
-
-    @property
-    def trial(self) -> Trial:
-        return self._replica.queries.trial
-
-    @property
     def exercised(self) -> bool:
         return self._replica.queries.exercised
 
-    @cached_property
+    @_once
     def replacement(self) -> Replacement:
         return self._replica.queries.replacement
 
-    @property
-    def shipping(self) -> Shipping:
-        return self._replica.shipper.state
-
-    @cached_property
+    @_once
     def newest_published(self) -> int:
         return self._replica.context.log.newest(self._replica.slice)
 
-    @cached_property
+    @_once
     def newest_shipped(self) -> int:
         return self._replica.store.newest()
 
@@ -94,11 +103,11 @@ class Observation:
     def crowded(self) -> bool:
         return self._replica.context.load.crowded
 
-    @cached_property
+    @_once
     def input_there(self) -> bool:
         return self._replica.inputs.has(self.next_epoch)
 
-    @cached_property
+    @_once
     def given_away(self) -> SliceId | None:
         log, own = self._replica.context.log, self._replica.slice
         upstream = self._replica.inputs.upstream
@@ -106,14 +115,27 @@ class Observation:
         # Looked at again: it may have come between the two looks.
         return None if gone is None or self._replica.inputs.has(self.next_epoch) else gone
 
-    @cached_property
+    @_once
     def has_room(self) -> bool:
         return self._replica.context.room(self._replica.slice, self.next_epoch)
 
-    @cached_property
+    @_once
     def can_fetch(self) -> bool:
         return self._replica.inputs.to_fetch(self.next_epoch) is not None
 
     @property
     def spooled(self) -> int:
         return len(self._replica.outbox)
+
+    @property
+    def reloads(self) -> bool:
+        return self._replica.vertex.reloads
+
+    @property
+    def replays(self) -> bool:
+        return self._replica.vertex.replays
+
+    @property
+    def refresh_every(self) -> int:
+        """A fork that waits follows nothing: it reads the newest state when its branch opens."""
+        return NEVER if self._replica.deploy.branch != STABLE else self._replica.vertex.recovery.refresh_every

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from understudy.control.replica.bags import Fate, differs, fate
-from understudy.log.bag import Bag
+from understudy.log.bag import Bag, DamagedBag
 from understudy.stream.edge import Spool
 from understudy.stream.failures import Stopped
 
@@ -19,8 +19,8 @@ class Outbox:
 
     Where a successor may come to other bags (`Vertex.repeatable` says where), a replica is fenced by its generation:
     what a newer one has begun, it must not go on with. (Between the look at the fence and the publishing a replica may
-    freeze. Its bag is then the first of its epoch and counts, as if it had been published before, or it is the second
-    and does not.)
+    freeze. A log whose writes have an order then refuses its bag. With files it is the first of its epoch and counts,
+    as if it had been published before, or it is the second and does not.)
 
     The query's thread calls `put`, the replica's own thread the rest.
     """
@@ -46,9 +46,19 @@ class Outbox:
         replica = self._replica
         return not replica.vertex.repeatable and self._log.fenced(replica.slice) > replica.deploy.generation
 
-    @property
-    def newest_published(self) -> int:
-        return self._log.newest(self._replica.slice)
+    def is_published(self, epoch: int) -> bool:
+        """Whether readers find a bag of an epoch, or all of them have it already.
+
+        Not every epoch up to the newest: a power cut may take a bag and leave a later one, or leave a torn one.
+        """
+        slice_id = self._replica.slice
+        if epoch > self._log.newest(slice_id):
+            return False
+        try:
+            there = self._log.fetch(slice_id, epoch) is not None
+        except DamagedBag:
+            return False
+        return there or epoch <= self._replica.context.released(slice_id)
 
     def publish(self, made: Bag) -> bool:
         """Publishes whether or not bags are held back; raises `Stopped` if a newer replica has taken over."""
@@ -96,11 +106,9 @@ class Outbox:
             self._trim()
 
     def _trim(self) -> None:
-        if len(self._spool):
-            newest = self.newest_published
-            for epoch in [number for number in self._spool.epochs if number <= newest]:
-                self._compare(epoch, self._spool.digest(epoch))
-                self._spool.drop(epoch)
+        for epoch in [number for number in self._spool.epochs if self.is_published(number)]:
+            self._compare(epoch, self._spool.digest(epoch))
+            self._spool.drop(epoch)
         self._replica.live.update(spooled=len(self._spool))
 
     def _compare(self, epoch: int, digest: str) -> None:

@@ -6,8 +6,9 @@ from __future__ import annotations
 class Position:
     """`next` is the epoch to be announced next, `done` the newest that is done, `ran` the newest this query ran.
 
-    The replica's own thread changes `next`, and all of it while the query waits behind its gate. The query's thread
-    changes `done`, `ran` and `has_run` when a batch is done. A decision therefore never sees `next` change under it.
+    Only the replica's own thread changes `next`, so a decision never sees it change. The query's thread changes `done`,
+    `ran` and `has_run` when a batch ends. While the query waits at its gate, the replica's own thread may reset `next`
+    and `done` (`move`), or all four (`restart`).
     """
 
     def __init__(self, now: float) -> None:

@@ -8,13 +8,12 @@ is made of, and what its other threads do.
 from __future__ import annotations
 
 import logging
-import time
 
 from understudy.control.replica.actions import AwaitInput, Throttle
 from understudy.control.replica.decide import AHEAD, decide
 from understudy.control.schemes.overload import late
 from understudy.model.capabilities import OFF
-from understudy.model.messages import Deploy, ReplicaStatus
+from understudy.model.messages import DamagedCheckpoint, Deploy, ReplicaStatus
 from understudy.stream.context import NodeContext
 from understudy.stream.edge import InputDamaged, Rows
 from understudy.stream.execution import execute
@@ -95,6 +94,12 @@ class QueryReplica(Replica):
             logger.info("%s %s", self, "is throttled: primaries here are behind" if throttled else "works again")
             self.live.update(throttled=throttled)
 
+    def note_damaged_checkpoint(self, epoch: int, why: str) -> None:
+        """A shipped checkpoint could not be read, and no longer counts; another one takes its place."""
+        logger.warning("%s: the checkpoint of epoch %d is damaged and no longer counts: %s", self, epoch, why)
+        found = DamagedCheckpoint(epoch=epoch, why=why)
+        self.live.update(damaged_checkpoints=(*self.live["damaged_checkpoints"], found))
+
     def release(self) -> None:
         self.context.load.leave(self.slice)
         self.shipper.end()
@@ -106,12 +111,12 @@ class QueryReplica(Replica):
 
     def on_batch(self, epoch: int, rows: Rows) -> None:
         """One micro-batch: its rows become the bag of the epoch. Spark commits only after this returns."""
-        began = time.thread_time()
+        began = self.context.thread_cpu()
         first = self.outbox.put(self.context.edge.bag(self.slice, epoch, rows, self.reading.lost(epoch)))
         self.position.finished(epoch, self.context.clock())
         self.inputs.forget(epoch - AHEAD)
         self.shipper.published(epoch, first=first)
-        self._spent += time.thread_time() - began
+        self._spent += self.context.thread_cpu() - began
         self.changed()
 
     def on_query_ended(self, error: BaseException | None) -> None:
@@ -126,6 +131,10 @@ class QueryReplica(Replica):
         self.give_up(found)
 
     # -- the agent's threads
+
+    def ship_now(self) -> None:
+        """Ships the newest state, if this replica ships at all, although no checkpoint is due."""
+        self.shipper.owe(self.position.done)
 
     def status(self) -> ReplicaStatus:
         return self.live.picture(stalled_s=self.position.stalled_s(self.context.clock()))

@@ -111,7 +111,9 @@ class QuerySlot:
             return 0, None, None, Shipped()
         again = load and replica.vertex.reloads
         keep = self._keep_input if again else _ignore
-        marker, shipped = replica.store.restore(query.directory, replica.deploy.rewind, keep)
+        marker, shipped = replica.store.restore(
+            query.directory, replica.deploy.rewind, keep, replica.note_damaged_checkpoint
+        )
         if marker is None:
             return 0, None, None, shipped
         runs_again = again and replica.inputs.holds(marker.epoch)

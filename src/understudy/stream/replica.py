@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 
 from understudy.control.replica.bags import differs
 from understudy.log.bag import Bag, DamagedBag
+from understudy.log.interface import Fenced
+from understudy.model.branch import STABLE
 from understudy.model.messages import Deploy, ReplicaStatus, State
 from understudy.model.names import SliceId
 from understudy.stream.context import NodeContext
@@ -124,9 +126,15 @@ class Replica(ABC):
 
         Returns whether nobody had published the epoch before.
         """
-        published = self.context.log.publish(bag, durable=durable)
-        header, vertex = published.stored.header, self.vertex
-        if differs(
+        vertex = self.vertex
+        generation = None if vertex.repeatable else self.deploy.generation
+        try:
+            published = self.context.log.publish(bag, durable=durable, generation=generation)
+        except Fenced as error:
+            raise Stopped from error
+        header = published.stored.header
+        # What a fork makes lacks something: that it is not what was published is no news.
+        if self.deploy.branch == STABLE and differs(
             bag.header.digest,
             header.digest,
             first=published.first,

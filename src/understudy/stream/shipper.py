@@ -51,7 +51,8 @@ class Shipment:
 
     @property
     def newest_shipped(self) -> int:
-        return self._replica.store.newest()
+        # Not what was seen a while ago: one that was found damaged since must be shipped again.
+        return self._replica.store.newest(fresh=True)
 
 
 class Shipper:
@@ -95,6 +96,12 @@ class Shipper:
         self.stop()
         if self._join is not None:
             self._join()
+
+    def owe(self, epoch: int) -> None:
+        """Ships the state of the last epoch although none is due. Any thread may ask for it."""
+        with self._lock:
+            self._due = epoch if epoch >= 0 else None
+        self._signal.set()
 
     # -- the query's thread
 
@@ -151,6 +158,8 @@ class Shipper:
         elif stage is Stage.SHIP:
             self._ship(shipment)
         elif stage is Stage.ACKNOWLEDGE:
+            # Also if another replica had shipped it already.
+            replica.live.update(shipped_to=shipment.epoch)
             # No more than this replica has done itself: whoever else works may still be reading the rest.
             self._acknowledge(min(shipment.epoch, store.acknowledged(shipment.released)))
         elif stage is Stage.RECYCLE:
@@ -216,5 +225,5 @@ class Shipper:
         if self._failures.too_many(now, self._replica.context.shipping):
             kind = ShippingFails if self._replica.live["shipped_to"] >= 0 else ShippingNeverWorked
             what = f"its checkpoint could not be shipped, {count} times in {now - since:.0f} s"
-            fix = "mend the directory 'checkpoints' in the home directory, then continue with --resume"
+            fix = "mend what checkpoints.url names ('checkpoints' in the home directory), then continue with --resume"
             self._replica.give_up(kind(what, why=reason, fix=fix))

@@ -7,7 +7,7 @@ import threading
 from understudy.control.replica.actions import AwaitInput, Wait
 from understudy.control.replica.ends import SinkView, Skip, Write, next_of_sink
 from understudy.model.capabilities import ALL
-from understudy.model.messages import Deploy, Receipt
+from understudy.model.messages import Correction, Deploy, Receipt
 from understudy.sinks.interface import SinkWriter, Written
 from understudy.stream.context import NodeContext
 from understudy.stream.edge import Delivery, InputMissing
@@ -77,6 +77,7 @@ class SinkReplica(Replica):
 
     def _write(self, writer: SinkWriter, epoch: int, delivery: Delivery) -> None:
         written = writer.write(epoch, delivery.rows)
+        corrected = self._withdraw(writer, epoch, delivery) if self.context.topology.tentative_s is not None else None
         receipt = Receipt(
             sink=self.slice.operator,
             epoch=epoch,
@@ -86,12 +87,27 @@ class SinkReplica(Replica):
             fresh=bool(written),
             repeated=written == Written.AGAIN,
             lost=delivery.lost,
+            corrected=corrected,
         )
         with self._lock:
             self._receipts = (*self._receipts, receipt)
         self.live.update(epoch=epoch)
         self.live.add(rows_in=delivery.count)
         self.live.progressed(epoch)
+
+    def _withdraw(self, writer: SinkWriter, epoch: int, delivery: Delivery) -> Correction | None:
+        """The stable epoch is there: what was written tentatively of it, or before it, is withdrawn.
+
+        First the progress is recorded: a fork that writes the epoch after we looked finds it, and withdraws by itself.
+        """
+        self.context.log.reach(self.slice, epoch)
+        copies, corrected = self.context.edge.copies(self.slice.operator), None
+        for number in copies.until(epoch):
+            if number == epoch:
+                corrected = copies.compare(epoch, delivery.rows)
+            writer.withdraw_tentative(number)
+            copies.drop(number)
+        return corrected
 
     def receipts(self) -> tuple[Receipt, ...]:
         """Those the manager has not confirmed yet."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from understudy.checkpoints.file_store import Store
-from understudy.checkpoints.interface import CheckpointStore
+from understudy.checkpoints.interface import Checkpoints, CheckpointStore
 from understudy.log import bag
 from understudy.log.bag import Bag
 from understudy.log.disk import Disk
+from understudy.log.file_log import FileLog
 from understudy.log.interface import Log
 from understudy.log.spool import Spool
 from understudy.model import schema
@@ -25,6 +25,7 @@ from understudy.model.names import SliceId
 from understudy.model.topology import Topology
 from understudy.stream.bag_reader import BagReader
 from understudy.stream.gated_query import GatedQuery, QueryPlan
+from understudy.stream.tentative import TentativeCopies
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,15 +36,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SparkEdge:
-    """`checkpoints` is the directory of shipped checkpoints, `schemas` those of what every vertex emits."""
+    """`schemas` are those of what every vertex emits. Bags of tentative branches, and what was written tentatively, lie
+    under the home."""
 
     spark: SparkSession
-    checkpoints: Path
+    home: Path
     disk: Disk
     log: Log
     topology: Topology
     layout: Layout
     schemas: Mapping[str, pa.Schema]
+    checkpoints: Checkpoints
+
+    @property
+    def branches(self) -> Path:
+        return self.home / "branches"
+
+    @property
+    def tentative(self) -> Path:
+        return self.home / "tentative"
 
     def query(
         self,
@@ -67,7 +78,7 @@ class SparkEdge:
         return {operator.name: operator for operator in self.topology.operators}
 
     def store(self, slice_id: SliceId) -> CheckpointStore:
-        return Store(self.checkpoints, slice_id, self.disk)
+        return self.checkpoints.of(slice_id)
 
     def reader(self, slice_id: SliceId, directory: Path) -> BagReader:
         vertex, channels = self.layout[slice_id.operator], self.layout.channels(slice_id)
@@ -102,3 +113,18 @@ class SparkEdge:
 
     def remove(self, directory: Path) -> None:
         shutil.rmtree(directory, ignore_errors=True)
+
+    def branch_log(self, number: int) -> FileLog:
+        for directory in self.branches.glob("[0-9]*"):
+            if int(directory.name) < number:
+                self.remove(directory)
+        return FileLog(self.branches / str(number), self.disk)
+
+    def drop_branch(self, number: int) -> None:
+        self.remove(self.branches / str(number))
+
+    def over(self, log: Log) -> SparkEdge:
+        return replace(self, log=log)
+
+    def copies(self, sink: str) -> TentativeCopies:
+        return TentativeCopies(self.tentative / sink, self.disk)

@@ -44,7 +44,7 @@ def run(
         Number of nodes. Default: 3.
     faults : sequence of str, optional
         Faults as on the command line: ``"kill:node-2@epoch8"``, ``"freeze:node-1@8s+3s"``,
-        ``"switch:counts[0]=active_standby@20s"``.
+        ``"switch:counts[0]=active_standby@20s"``, ``"move:counts[0]=node-3@20s"``.
     settings : mapping, optional
         Values for ``us.setting``, as ``--set`` gives them.
     resume : bool, optional

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query
 from pydantic import BaseModel, Field
 
+from understudy.control.cluster.balance import Step
 from understudy.errors import InvalidInput
 from understudy.model.events import Event
 from understudy.model.names import SliceId
 from understudy.model.page import Plan
 from understudy.model.recovery import Scheme, member
+from understudy.model.replication import ReplicaPlan, ReplicationState
 from understudy.model.report import Report
 from understudy.model.view import RunState
 from understudy.web.access import Access
@@ -47,6 +49,63 @@ class Switch(BaseModel):
 
     slice: str
     scheme: str
+
+
+class WantedPlan(BaseModel):
+    """Slices that shall have working secondaries, not more than the budget; `algorithm` says who chose them."""
+
+    budget: int = Field(ge=0)
+    slices: list[str]
+    algorithm: str = "named"
+
+
+class Move(BaseModel):
+    """Another node for a slice: `{"slice": "counts[0]", "node": "node-3"}`. `legacy`: it is stopped first."""
+
+    slice: str
+    node: str
+    legacy: bool = False
+
+
+class WantedCheckpoint(BaseModel):
+    """Slices that shall ship what they have; none named: all that keep checkpoints."""
+
+    slices: list[str] = []
+
+
+class AskedCheckpoint(BaseModel):
+    """For every slice that was asked the newest epoch it was heard to have done."""
+
+    slices: dict[str, int]
+
+
+class WantedBalance(BaseModel):
+    """An even load; `dry_run`: only say what would move."""
+
+    dry_run: bool = False
+
+
+class BalanceStep(BaseModel):
+    """A replica that had better be on another node: the primary of a slice, or its secondary."""
+
+    slice: str
+    source: str
+    target: str
+    primary: bool
+    reason: str
+
+    @classmethod
+    def of(cls, step: Step) -> BalanceStep:
+        return cls(
+            slice=str(step.slice), source=step.source, target=step.target, primary=step.primary, reason=step.reason
+        )
+
+
+class BalanceSteps(BaseModel):
+    """What moves, or would move, as it looks now. Each step is looked at again before it begins."""
+
+    dry_run: bool
+    steps: list[BalanceStep]
 
 
 Loop = Callable[[], Coroutine[Any, Any, None]]
@@ -115,7 +174,24 @@ def _questions(reader: RunReader) -> APIRouter:
     async def plan() -> Plan:
         return reader.plan()
 
+    @router.get("/api/v1/replication", responses={409: {"description": "no data flows yet"}})
+    async def replication() -> ReplicationState:
+        """The planning problem of the run with measured rates, and the plan in force."""
+        found = reader.replication()
+        if found is None:
+            raise HTTPException(409, "no data flows yet, so there is nothing to plan")
+        return found
+
     return router
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What a run refuses is a conflict with how it stands."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise HTTPException(409, f"{error.what}: {error.why}; {error.fix}") from None
 
 
 def _commands(commands: RunCommands, access: Access) -> APIRouter:
@@ -127,11 +203,37 @@ def _commands(commands: RunCommands, access: Access) -> APIRouter:
 
     @router.post("/api/v1/switch", responses={409: {"description": "it cannot be protected like that"}})
     async def switch(wanted: Switch) -> Switch:
-        try:
+        with _refusals():
             commands.switch(SliceId.parse(wanted.slice), Scheme(member(Scheme, wanted.scheme, "scheme")))
-        except InvalidInput as error:
-            raise HTTPException(409, f"{error.what}: {error.why}; {error.fix}") from None
         return wanted
+
+    @router.post("/api/v1/replication", responses={409: {"description": "these slices cannot be planned"}})
+    async def replication(wanted: WantedPlan) -> ReplicaPlan:
+        """Lets other slices have working secondaries. The plan is adapted later, under the same budget."""
+        with _refusals():
+            slices = [SliceId.parse(name) for name in wanted.slices]
+            return commands.apply_plan(slices, wanted.budget, wanted.algorithm)
+
+    @router.post("/api/v1/move", responses={409: {"description": "it cannot go there"}})
+    async def move(wanted: Move) -> Move:
+        """Lets a slice go to another node without interruption; events tell when it is there, or why it is not."""
+        with _refusals():
+            commands.move(SliceId.parse(wanted.slice), wanted.node, wanted.legacy)
+        return wanted
+
+    @router.post("/api/v1/checkpoint", responses={409: {"description": "a slice cannot ship a checkpoint"}})
+    async def checkpoint(wanted: WantedCheckpoint) -> AskedCheckpoint:
+        """Lets slices ship the state they have, although no checkpoint is due; without names, all of them."""
+        with _refusals():
+            asked = commands.checkpoint([SliceId.parse(name) for name in wanted.slices])
+        return AskedCheckpoint(slices={str(slice_id): epoch for slice_id, epoch in asked.items()})
+
+    @router.post("/api/v1/rebalance", responses={409: {"description": "data does not flow yet"}})
+    async def rebalance(wanted: WantedBalance) -> BalanceSteps:
+        """Lets replicas go to other nodes for an even load, one at a time, where that is worthwhile."""
+        with _refusals():
+            steps = [BalanceStep.of(step) for step in commands.rebalance(wanted.dry_run)]
+        return BalanceSteps(dry_run=wanted.dry_run, steps=steps)
 
     @router.post("/api/v1/finish")
     async def finish() -> dict[str, bool]:

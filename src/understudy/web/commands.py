@@ -1,4 +1,4 @@
-"""Faults on demand: kill, freeze and drain a node. Only for runs that allow it, and only with the token."""
+"""What happens to a node on purpose: kill and freeze, in runs that allow faults, and drain. Only with the token."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from understudy.web.access import Access
 from understudy.web.ports import NodeFaults, RunCommands, RunReader
 
 LONGEST_FREEZE_S = 600.0
+LONGEST_NOTICE_S = 86_400.0
 
 
 class Caused(BaseModel):
@@ -33,6 +34,13 @@ class Freeze(BaseModel):
 
 class Drain(BaseModel):
     undo: bool = False
+    within_s: float | None = Field(
+        None,
+        ge=0,
+        le=LONGEST_NOTICE_S,
+        allow_inf_nan=False,
+        description="the node leaves after so long at the latest, and as soon as it is empty",
+    )
 
 
 REFUSED: dict[int | str, dict[str, Any]] = {
@@ -67,10 +75,11 @@ class NodeCommands:
         self._frozen[name] = (node, later)
         return Caused(number=number)
 
-    def drain(self, name: str, undo: bool) -> Caused:
+    def drain(self, name: str, undo: bool, within_s: float | None) -> Caused:
+        """No fault: nothing is interrupted."""
         self._find(name)
         try:
-            return Caused(number=self._commands.drain(name, undo))
+            return Caused(number=self._commands.drain(name, undo, within_s))
         except InvalidInput as error:
             raise HTTPException(409, error.what) from None
 
@@ -86,8 +95,6 @@ class NodeCommands:
             self._faults.thaw(found[0])
 
     def _find(self, name: str) -> NodeState:
-        if not self._reader.run.allow_faults:
-            raise HTTPException(403, "this run does not allow faults; start it with 'understudy run --allow-faults'")
         nodes = self._reader.state().nodes
         for node in nodes:
             if node.name == name:
@@ -95,6 +102,8 @@ class NodeCommands:
         raise HTTPException(404, f"there is no node {name}; there are {', '.join(n.name for n in nodes) or 'none'}")
 
     def _reach(self, name: str, port: int) -> NodeState:
+        if not self._reader.run.allow_faults:
+            raise HTTPException(403, "this run does not allow faults; start it with 'understudy run --allow-faults'")
         node = self._find(name)
         if not node.connected or not self._faults.reaches(node, port):
             raise HTTPException(409, f"{name} is not a process of this machine that is connected to this manager")
@@ -124,8 +133,8 @@ def node_router(commands: NodeCommands, access: Access) -> APIRouter:
 
     @router.post("/{node}/drain")
     async def drain(node: str, body: Annotated[Drain, Body()]) -> Caused:
-        """Moves a node's slices away, one at a time, and gives it no new ones."""
-        return commands.drain(node, body.undo)
+        """Moves a node's slices away without interruption, and gives it no new ones. With a time it then leaves."""
+        return commands.drain(node, body.undo, body.within_s)
 
     return router
 

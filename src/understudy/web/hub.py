@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from prometheus_client import CollectorRegistry, Histogram
 
-from understudy.model.events import Assigned, Event, Running
+from understudy.model.events import Assigned, Event, Moved, Running
 from understudy.model.page import Frame, Health, NodeLook, PastRecovery, ReplicaLook, Sample, View
 from understudy.model.view import NodeState, RunState
 from understudy.reporting.health import looks
@@ -123,7 +123,7 @@ class Hub:
         for event in fresh:
             self.kinds[event.kind] += 1
             what = event.what
-            if isinstance(what, Assigned) and what.generation > 1:
+            if isinstance(what, Assigned | Moved) and what.generation > 1:
                 self._worked.add(str(what.slice))
         return fresh
 
@@ -178,6 +178,8 @@ class Hub:
             nodes=tuple(_node(node, cores(before, self._counters[-1], node.name)) for node in nodes),
             slices=slices,
             lost=state.lost,
+            branch=state.branch,
+            balancing=state.balancing,
             costs=cost_lines(state.nodes),
             predictions=self._reader.predictions(),
             failure=state.failure,

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from understudy.model.events import BY_KIND
 from understudy.model.page import Health, SliceLook, View
 from understudy.model.snapshot import Phase
 from understudy.web.hub import Hub
@@ -31,7 +32,8 @@ class RunCollector(Collector):
         yield from _nodes(view)
         yield from _slices(view.slices)
         events = CounterMetricFamily("understudy_events", "Things that happened, by kind.", labels=["kind"])
-        for kind, number in sorted(self._hub.kinds.items()):
+        # From zero on: an increase from nothing to one is not seen by rules that look for one.
+        for kind, number in sorted({**dict.fromkeys(BY_KIND, 0), **self._hub.kinds}.items()):
             events.add_metric([kind], number)
         yield events
         yield GaugeMetricFamily("understudy_dashboard_pages", "Dashboard pages that are open.", self._hub.pages)

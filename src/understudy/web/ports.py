@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from understudy.control.cluster.balance import Step
 from understudy.model.events import Event
 from understudy.model.messages import Receipt
 from understudy.model.names import SliceId
 from understudy.model.page import Plan, Prediction
 from understudy.model.recovery import Scheme
+from understudy.model.replication import ReplicaPlan, ReplicationState
 from understudy.model.report import Report
 from understudy.model.run import RunSpec
 from understudy.model.view import NodeState, RunState
@@ -34,6 +36,8 @@ class RunReader(Protocol):
 
     def plan(self) -> Plan: ...
 
+    def replication(self) -> ReplicationState | None: ...
+
     def predictions(self) -> tuple[Prediction, ...]: ...
 
     def events(self, after: int = 0, limit: int | None = None) -> list[Event]: ...
@@ -54,11 +58,20 @@ class RunReader(Protocol):
 
 
 class RunCommands(Protocol):
-    """What people may ask of a run. `switch` and `drain` raise InvalidInput at once if it cannot be done."""
+    """What people may ask of a run. `switch`, `move`, `checkpoint`, `rebalance`, `drain` and `apply_plan` raise
+    InvalidInput at once if they cannot."""
 
     def switch(self, slice_id: SliceId, scheme: Scheme) -> None: ...
 
-    def drain(self, node: str, undo: bool = False) -> int: ...
+    def move(self, slice_id: SliceId, node: str, legacy: bool = False) -> None: ...
+
+    def checkpoint(self, slices: Sequence[SliceId] = ()) -> Mapping[SliceId, int]: ...
+
+    def rebalance(self, dry_run: bool = False) -> Sequence[Step]: ...
+
+    def drain(self, node: str, undo: bool = False, within_s: float | None = None) -> int: ...
+
+    def apply_plan(self, slices: Sequence[SliceId], budget: int, algorithm: str) -> ReplicaPlan: ...
 
     def note_fault(self, spec: str, target: str, at: float) -> int: ...
 

@@ -47,6 +47,7 @@ def report_page(report: Report, events: Sequence[Event] = ()) -> str:
         "</section>",
         _faults(report),
         _transitions(report),
+        _moves(report),
         '<section class="card"><h2>Cost</h2><div class="chart low" id="nodes"></div>',
         f'<p class="quiet">{report.costs.bytes_published:,} bytes were published and {report.costs.bytes_shipped:,} '
         "shipped as checkpoints.</p></section>",
@@ -127,6 +128,26 @@ def _transitions(report: Report) -> str:
         for t in report.transitions
     ]
     return f'<section class="card wide"><h2>Transitions</h2>{_table(heads, rows)}</section>'
+
+
+def _moves(report: Report) -> str:
+    if not report.moves:
+        return ""
+    heads = ("slice", "from", "to", "at, s", "took, s", "without output, s", "epochs replayed", "way")
+    rows = [
+        (
+            m.slice,
+            m.primary,
+            m.node,
+            f"{m.at_s:.2f}",
+            f"{m.seconds:.2f}",
+            f"{m.away_s:.2f}",
+            m.replayed,
+            "stopped, started" if m.legacy else "beside its primary",
+        )
+        for m in report.moves
+    ]
+    return f'<section class="card wide" id="moves"><h2>Moves</h2>{_table(heads, rows)}</section>'
 
 
 def _events(events: Sequence[Event]) -> str:

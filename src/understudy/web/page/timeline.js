@@ -9,14 +9,14 @@ export const title = "Timeline";
 
 const LANES = ["run", "roll-back", "recovered", "transition", "switch", "reaction", "detection", "fault"];
 const LANE_OF = {
-  fault: "fault", node_lost: "detection", diverged: "detection", unprotected: "detection",
+  fault: "fault", node_lost: "detection", domain_lost: "detection", diverged: "detection", unprotected: "detection", checkpoint_damaged: "detection",
   assigned: "reaction", promoted: "reaction", secondary: "reaction", drain: "reaction", drained: "reaction",
-  standing_in: "reaction", throttled: "reaction", stood_in: "recovered",
-  switched: "switch", decision: "switch", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
+  standing_in: "reaction", throttled: "reaction", stood_in: "recovered", branch: "reaction", tentative: "reaction", corrected: "recovered",
+  switched: "switch", decision: "switch", plan: "switch", protection: "transition", recovered: "recovered", rolled_back: "roll-back",
 };
 const TONES = { fault: "down", detection: "catching_up", reaction: "accent", recovered: "healthy", switch: "tentative", transition: "tentative", "roll-back": "degraded", run: "quiet" };
-const BAD = new Set(["fault", "node_lost", "diverged", "failed", "unprotected", "ship_failed"]);
-const GOOD = new Set(["recovered", "promoted", "stood_in", "rolled_back", "finished", "shipped_again"]);
+const BAD = new Set(["fault", "node_lost", "domain_lost", "diverged", "failed", "unprotected", "ship_failed", "checkpoint_damaged"]);
+const GOOD = new Set(["recovered", "promoted", "stood_in", "rolled_back", "finished", "shipped_again", "corrected"]);
 const LISTED = 100;
 
 export function template(model) {

@@ -33,11 +33,22 @@ export function template(model) {
   const columns = Array.from({ length: last + 1 }, (_, at) => plan.vertices.filter((vertex) => vertex.column === at));
   return html`
     ${legend()}
+    ${view.branch ? branch(view.branch) : nothing}
     <div class="card graph" id="graph">
       <svg id="edges" aria-hidden="true"></svg>
       ${columns.map((column) => html`<div class="column">${column.map((one) => box(one, slices.get(one.name) ?? []))}</div>`)}
     </div>
     <section class="card"><h2>Lately</h2>${list(events.slice(-LATELY).toReversed(), view.at - view.elapsed_s, model.marked, model.mark)}</section>`;
+}
+
+// What sinks get while slices are missing, and how far the stable output is behind it.
+function branch(open) {
+  const without = open.missing.length ? `without ${open.missing.join(", ")}` : "nothing is missing any more: the stable output catches up";
+  const fidelity = open.fidelity !== null && open.missing.length ? `, predicted fidelity ${open.fidelity.toFixed(2)}` : "";
+  return html`<section class="card slice" id="branch" data-health="tentative" role="status">
+    <b>Tentative output</b> for ${Math.round(open.open_s)} s, ${without}${fidelity}
+    ${Object.entries(open.tentative).map(([sink, epoch]) => html`<small>${sink}: epoch ${epoch} tentative, ${open.stable[sink] - 1} stable</small>`)}
+  </section>`;
 }
 
 function box(vertex, slices) {

@@ -10,7 +10,7 @@ export const title = "Try it";
 const VERBS = {
   kill: { text: "Kill", grave: true, question: (node) => `Kill ${node}? Its processes and its local disk are gone at once, as in a power cut.` },
   freeze: { text: "Freeze", grave: false, question: (node, s) => `Freeze ${node} for ${s} s? It stops, and then goes on as if nothing had happened.` },
-  drain: { text: "Drain", grave: false, question: (node) => `Drain ${node}? Its slices move away one at a time, and it gets no new ones.` },
+  drain: { text: "Drain", grave: false, question: (node) => `Drain ${node}? Its slices move away without interruption, and it gets no new ones.` },
   undo: { text: "Undo drain", grave: false, question: (node) => `Let ${node} take slices again?` },
 };
 
