@@ -1,46 +1,42 @@
 """Changes one rule of the replica core at a time and sees whether a test notices.
 
-    python -m tests.mutants                       # all of control/replica: a few minutes on two cores
+    python -m tests.mutants                       # all of control/replica: some minutes on two cores
     python -m tests.mutants --only decide --show  # one module, and what each mutant changes
+    python -m tests.mutants --by scenarios        # as if the rules had no tests of their own
 
 Conditions are inverted, operands of `and` and `or` removed, comparisons shifted by one, numbers changed. A mutant is
-killed if the rules' own tests fail, or else a scenario of the simulated cluster. Survivors are printed.
+noticed if the rules' own tests fail, or else a scenario or a random schedule of the simulated cluster, or a property.
+One that makes them run without end is noticed as well, and named. Survivors are printed; `docs/testing.md` explains
+those that remain.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import copy
-import importlib
-import io
-import logging
 import multiprocessing
-import os
 import sys
-import time
-import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from importlib.metadata import entry_points
 from typing import Any
 
 import pytest
 
+from tests.changed import Hung, attempt, path_of, preload
+
 PACKAGE = "understudy.control.replica"
 MODULES = ("decide", "ends", "bags", "shipping", "retention", "comeback", "switching")
-FIRST = [
-    "tests/unit/test_replica_decide.py",
-    "tests/unit/test_replica_ends.py",
-    "tests/unit/test_shipper.py",
-    "tests/unit/test_retention.py",
-    "tests/property/test_switching.py",
-]
-THEN = ["tests/unit/test_scenarios.py", "tests/unit/test_source_replica.py", "tests/unit/test_outbox.py"]
+RULES = ("unit/test_replica_decide", "unit/test_replica_ends", "unit/test_shipper", "unit/test_retention")
+SCENARIOS = ("property/test_switching", "unit/test_outbox", "unit/test_scenarios", "property/test_convergence")
+TESTS = {"rules": RULES, "scenarios": SCENARIOS}
+OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout", "300", "--hypothesis-seed", "0")
+OWN = {"shipping": "unit/test_shipper", "retention": "unit/test_retention", "switching": "property/test_switching"}
+USED = ("pytest", "hypothesis", "tests.simulated.schedules", "tests.builders", "tests.sites", "understudy.cli.main")
 SHIFTED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 OPPOSITE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn}
-TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
@@ -95,9 +91,7 @@ class Changer(ast.NodeTransformer):
 
 
 def source_of(module: str) -> str:
-    found = importlib.import_module(f"{PACKAGE}.{module}").__file__
-    assert found is not None
-    return Path(found).read_text()
+    return path_of(f"{PACKAGE}.{module}").read_text()
 
 
 def mutants_of(module: str) -> list[Mutant]:
@@ -110,74 +104,55 @@ def mutants_of(module: str) -> list[Mutant]:
         found.append(Mutant(module, changer.found.number, changer.found.line, changer.found.what))
 
 
-def apply(mutant: Mutant) -> None:
-    """Puts the changed code into the functions that are there, so that everybody who knows them gets it."""
-    target = importlib.import_module(f"{PACKAGE}.{mutant.module}")
+def changed(mutant: Mutant) -> dict[str, str]:
     tree = ast.fix_missing_locations(Changer(mutant.number).visit(ast.parse(source_of(mutant.module))))
-    changed = types.ModuleType(target.__name__)
-    changed.__file__ = target.__file__
-    sys.modules[target.__name__] = changed
-    exec(compile(tree, str(target.__file__), "exec"), changed.__dict__)
-    sys.modules[target.__name__] = target
-    _exchange(target, changed)
+    return {f"{PACKAGE}.{mutant.module}": ast.unparse(tree)}
 
 
-def _exchange(target: Any, changed: Any) -> None:
-    for name, value in list(vars(changed).items()):
-        old = vars(target).get(name)
-        plain, new = getattr(old, "__wrapped__", old), getattr(value, "__wrapped__", value)
-        if isinstance(plain, types.FunctionType) and isinstance(new, types.FunctionType):
-            if plain.__module__ == getattr(target, "__module__", getattr(target, "__name__", None)):
-                plain.__code__ = new.__code__
-        elif isinstance(plain, classmethod):
-            plain.__func__.__code__ = new.__func__.__code__
-        elif isinstance(plain, property) and plain.fget is not None:
-            plain.fget.__code__ = new.fget.__code__
-        elif isinstance(old, type) and isinstance(value, type) and old.__module__ == changed.__name__:
-            _exchange(old, value)
+def check(module: str, by: Sequence[str]) -> str:
+    """Which tests fail, if any do. One file after the other, the module's own first: most mutants end there."""
+    files = [(name, file) for name in by for file in TESTS[name]]
+    for name, file in sorted(files, key=lambda one: one[1] != OWN.get(module)):
+        if pytest.main([*OPTIONS, f"tests/{file}.py"]) != pytest.ExitCode.OK:
+            return name
+    return ""
 
 
-def is_killed(mutant: Mutant) -> bool:
-    """In a process of its own."""
-    apply(mutant)
-    logging.disable(logging.CRITICAL)
-    for files in (FIRST, THEN):
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout", "60", *files])
-        if code != 0:
-            return True
-    return False
+def try_one(mutant: Mutant, by: Sequence[str]) -> tuple[Mutant, str]:
+    return mutant, attempt(changed(mutant), partial(check, mutant.module, by))
 
 
-def attempt(mutant: Mutant) -> tuple[Mutant, bool]:
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if is_killed(mutant) else 1)
-    deadline = time.monotonic() + TIMEOUT_S
-    while time.monotonic() < deadline:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return mutant, os.waitstatus_to_exitcode(status) != 1
-        time.sleep(0.02)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return mutant, True
+def say(found: Sequence[tuple[Mutant, str]]) -> None:
+    for module in (*MODULES, ""):
+        noticed = [by for mutant, by in found if module in ("", mutant.module)]
+        if noticed:
+            count = len(noticed) - noticed.count("")
+            each = ", ".join(f"{noticed.count(name)} by {name}" for name in TESTS)
+            share = f"{100 * count / len(noticed):.0f} %"
+            print(f"{module or 'all':10} {count} of {len(noticed)} mutants were noticed ({share}), {each}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=MODULES)
+    parser.add_argument("--by", choices=TESTS)
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
-    found = [one for module in ([options.only] if options.only else MODULES) for one in mutants_of(module)]
+    mutants = [one for module in ([options.only] if options.only else MODULES) for one in mutants_of(module)]
     if options.show:
-        print(*found, sep="\n")
+        print(*mutants, sep="\n")
         return
+    by = [options.by] if options.by else list(TESTS)
+    preload([*USED, *(plugin.module for plugin in entry_points(group="pytest11"))])
+    if attempt({}, partial(check, "", by)):
+        sys.exit("the tests fail on the code as it is: mend that first")
+    found = []
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        survivors = [mutant for mutant, killed in pool.imap_unordered(attempt, found) if not killed]
-    print(*(f"survived: {mutant}" for mutant in survivors), sep="\n")
-    killed = len(found) - len(survivors)
-    print(f"{killed} of {len(found)} mutants were noticed: {100 * killed / len(found):.0f} %")
+        for mutant, noticed in pool.imap_unordered(partial(try_one, by=by), mutants):
+            found.append((mutant, noticed))
+            if not noticed or isinstance(noticed, Hung):
+                print(f"{noticed or 'survived'}: {mutant}", flush=True)
+    say(found)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from understudy.checkpoints.interface import Checkpoint, Marker, Shipment, Shipped
+from understudy.checkpoints.interface import Checkpoint, Marker, OnDamaged, Shipment, Shipped, ignore_damage
 from understudy.control.replica import retention
 from understudy.errors import Unavailable
 from understudy.model.names import SliceId
@@ -43,6 +43,8 @@ class SimStore:
     def __init__(self, slice_id: SliceId, stateful: bool) -> None:
         self._slice, self._stateful = slice_id, stateful
         self.kept: list[Kept] = []
+        self.aside: list[Kept] = []
+        """Found damaged: they no longer count."""
         self.full: Callable[[], bool] = lambda: False
 
     def on(self, local: LocalDisk) -> BoundStore:
@@ -58,12 +60,21 @@ class SimStore:
         keep = retention.kept(self.epochs(), released)
         self.kept = [kept for number, kept in enumerate(self.kept) if number in keep]
 
-    def restore(self, before: int | None) -> Kept | None:
+    def restore(self, before: int | None, on_damaged: OnDamaged) -> Kept | None:
         usable = [kept for kept in self.kept if before is None or kept.marker.epoch < before]
         found = next((kept for kept in usable if not kept.damaged), None)
-        if found is None and any(kept.damaged for kept in self.kept) and len(self.kept) >= retention.NEWEST:
+        damaged = usable if found is None else usable[: usable.index(found)]
+        known = len(self.kept) + len(self.aside)
+        if found is None and (damaged or not self.kept) and known >= retention.NEWEST:
             raise Unavailable(f"no shipped checkpoint of {self._slice} can be read", why="damaged", fix="none")
+        for kept in damaged:
+            self.set_aside(kept, on_damaged)
         return found
+
+    def set_aside(self, kept: Kept, on_damaged: OnDamaged) -> None:
+        self.kept.remove(kept)
+        self.aside.append(kept)
+        on_damaged(kept.marker.epoch, "damaged")
 
     def damage_newest(self) -> bool:
         if self.kept and self._stateful:
@@ -92,16 +103,20 @@ class BoundStore:
         self.store.add(Marker(epoch, generation, ()), state)
         return Shipment(10, 10)
 
-    def newest(self) -> int:
+    def newest(self, *, fresh: bool = False) -> int:
         return self.store.kept[0].marker.epoch if self.store.kept else -1
 
     def acknowledged(self, released: int) -> int:
         return retention.acknowledgeable(self.store.epochs(), released)
 
     def restore(
-        self, local: Path, before: int | None, on_held: Callable[[Marker], None] = lambda _: None
+        self,
+        local: Path,
+        before: int | None,
+        on_held: Callable[[Marker], None] = lambda _: None,
+        on_damaged: OnDamaged = ignore_damage,
     ) -> tuple[Marker | None, Shipped]:
-        found = self.store.restore(before)
+        found = self.store.restore(before, on_damaged)
         if found is None:
             return None, Shipped()
         on_held(found.marker)
@@ -109,9 +124,14 @@ class BoundStore:
             self.local.states[local] = found.state
         return found.marker, Shipped()
 
-    def pull(self, local: Path, held: Shipped, above: int) -> tuple[Marker, int] | None:
+    def pull(
+        self, local: Path, shipped: Shipped, above: int, on_damaged: OnDamaged = ignore_damage
+    ) -> tuple[Marker, int] | None:
         found = next((kept for kept in self.store.kept if kept.marker.epoch > above), None)
-        if found is None or found.damaged:
+        if found is None:
+            return None
+        if found.damaged:
+            self.store.set_aside(found, on_damaged)
             return None
         if found.state is not None:
             self.local.states[local] = found.state

@@ -5,9 +5,11 @@ Time is a number; `step` lets a heartbeat pass. One seed decides about chance: d
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +17,14 @@ from tests.simulated.log import SimLog
 from tests.simulated.node import Node
 from tests.simulated.query import Pace
 from tests.simulated.scheduler import Scheduler
+from tests.simulated.store import MemoryStore
 from tests.simulated.tokens import Oracle
 from tests.simulated.topologies import word_count
 from tests.simulated.world import TokenSink, World
 from understudy.control.application.fusion import lay_out
 from understudy.control.cluster.instructions import Assign, Instruction
 from understudy.control.cluster.secondaries import effective
+from understudy.coordination.interface import StateStore
 from understudy.coordination.sqlite import SqliteStore
 from understudy.errors import InvalidInput
 from understudy.model.capabilities import ALL, ROWS
@@ -47,11 +51,15 @@ class Broken(Exception):
 
 
 class Cluster:
-    """`pace` says how long queries take; `stateful` names the operators that keep state."""
+    """`pace` says how long queries take; `stateful` names the operators that keep state.
+
+    With a `home` the manager writes its journal there and keeps what it must not forget in SQLite. Without one both are
+    in memory, which is faster.
+    """
 
     def __init__(
         self,
-        home: Path,
+        home: Path | None = None,
         nodes: int = 3,
         recovery: Recovery | None = None,
         topology: Topology | None = None,
@@ -61,7 +69,7 @@ class Cluster:
         tick_s: float = TICK_S,
         **spec: Any,
     ) -> None:
-        self.home, self.rng = home, random.Random(seed)
+        self.home, self.rng = home or Path("home"), random.Random(seed)
         self.scheduler = Scheduler()
         self.wall_offset = 0.0
         self.tick_s = tick_s
@@ -73,21 +81,26 @@ class Cluster:
         for sink in self.topology.sinks:
             assert isinstance(sink.sink, TokenSink)
             sink.sink.write_to(self.world)
-        self.store = SqliteStore(Path(":memory:"))
+        self.store: StateStore = MemoryStore() if home is None else SqliteStore(Path(":memory:"))
+        self.lines: list[Mapping[str, Any]] | None = [] if home is None else None
         usual: dict[str, Any] = {"heartbeat_s": BEAT_S, "misses": 5}
         run = RunSpec.of("r", "app.py", nodes=nodes, **(usual | spec))
         self.store.keep({"run": run.model_dump(), "goal": run.epochs})
         self.generations: dict[SliceId, int] = {}
         self.started = 0
+        self.pids = itertools.count(2)
         self.manager_paused = False
         self.waiting: list[Callable[[], None]] = []
         """What arrived at the manager while it was paused."""
         self.broken: dict[SliceId, Failure] = {}
         self.last: tuple[Instruction, ...] = ()
+        self.planning_s = 0.05
         self.manager = self._manage()
         self.nodes: dict[str, Node] = {}
         for _ in range(nodes):
             self.start_node()
+        for _ in range(run.config.cluster.standby_nodes):
+            self.start_node(standby=True)
 
     @property
     def now(self) -> float:
@@ -102,15 +115,31 @@ class Cluster:
         return self.now + self.wall_offset
 
     def _manage(self) -> Manager:
-        return Manager(self.home, self.topology, self.store, clock=lambda: self.now, wall=self.wall)
+        return Manager(
+            self.home,
+            self.topology,
+            self.store,
+            clock=partial(getattr, self.scheduler, "now"),
+            wall=self.wall,
+            beside=self._plan_later,
+            lines=self.lines,
+        )
+
+    def _plan_later(self, job: Callable[[], None]) -> None:
+        """A planner takes some time, and nobody waits for it."""
+        self.scheduler.after(self.planning_s, job)
 
     # -- what can happen to nodes
 
-    def start_node(self, name: str = "") -> Node:
+    def start_node(self, name: str = "", *, standby: bool = False) -> Node:
         self.started += not name
-        node = Node(name or f"node-{self.started}", self, self.pace)
+        node = Node(name or f"node-{self.started}", self, self.pace, standby=standby)
         self.nodes[node.name] = node
         return node
+
+    def of_domain(self, domain: str) -> list[str]:
+        """The nodes that run there."""
+        return [name for name, node in self.nodes.items() if node.hello.domain == domain]
 
     def kill(self, name: str) -> None:
         self.nodes.pop(name).kill()
@@ -144,8 +173,9 @@ class Cluster:
         """The network swallows everything; neither side learns of it."""
         self.nodes[name].reachable = False
 
-    def heal(self) -> None:
-        for node in self.nodes.values():
+    def heal(self, *names: str) -> None:
+        """These nodes, or all."""
+        for node in [node for name, node in self.nodes.items() if name in (names or self.nodes)]:
             node.thaw()
             if not node.reachable:
                 node.disconnect()
@@ -172,6 +202,25 @@ class Cluster:
         """Somebody asks for another scheme; refused before data flows."""
         with suppress(InvalidInput):
             self.manager.switch(slice_id, scheme)
+
+    def move(self, slice_id: SliceId, node: str, *, legacy: bool = False) -> None:
+        """Somebody wants a slice elsewhere; refused where it is, before data flows, and where it cannot be."""
+        with suppress(InvalidInput):
+            self.manager.move(slice_id, node, legacy)
+
+    def rebalance(self) -> None:
+        """Somebody wants an even load; refused before data flows."""
+        with suppress(InvalidInput):
+            self.manager.rebalance()
+
+    def drain(self, node: str, within_s: float | None = None) -> None:
+        """Somebody wants a node empty, or gone within so many seconds."""
+        with suppress(InvalidInput):
+            self.manager.drain(node, within_s=within_s)
+
+    def give_notice(self, node: str) -> None:
+        """SIGTERM to a node."""
+        self.nodes[node].give_notice()
 
     def damage(self, slice_id: SliceId, back: int = 0) -> None:
         """A bag goes bad, so many before the newest, if there is one."""
@@ -242,13 +291,18 @@ class Cluster:
         assigned = [i.assignment for i in instructions if isinstance(i, Assign)]
         if not assigned:
             return
-        known = {node.name for node in self.manager.state().nodes}
+        known = self.manager.observer.members.connections
         assert all(assignment.node in known for assignment in assigned), "assigned to a dead node"
         assert len({assignment.slice for assignment in assigned}) == len(assigned), "decided twice in one tick"
         for assignment in assigned:
             if assignment.secondary is not None:
                 assert assignment.secondary.generation > assignment.generation, "a take-over would go back"
                 assert assignment.secondary.node != assignment.node, "one failure would take both"
+            if assignment.moving is not None and assignment.moving.generation:
+                assert assignment.moving.generation > assignment.generation, "a move would go back"
+                hosts = [assignment.node, assignment.moving.node]
+                hosts += [assignment.secondary.node] if assignment.secondary else []
+                assert len(set(hosts)) == len(hosts), "two replicas of a slice on one node"
             before = self.generations.get(assignment.slice, 0)
             assert assignment.generation >= before, "a generation went down"
             self.generations[assignment.slice] = assignment.generation
@@ -258,10 +312,11 @@ class Cluster:
         assert self.world.log.conflicts == [], f"published with two contents: {self.world.log.conflicts[:5]}"
 
     def pause_manager(self, seconds: float) -> None:
-        """The manager is stopped for so long; nodes work on and their heartbeats wait."""
+        """The manager is stopped for so long. Heartbeats wait, and it ticks before it hears them."""
         self.manager_paused = True
         self.scheduler.run_until(self.now + seconds)
         self.manager_paused = False
+        self._check(self.manager.tick())
         waiting, self.waiting = self.waiting, []
         for deliver in waiting:
             deliver()
@@ -278,6 +333,34 @@ class Cluster:
             assert sorted(written) == list(range(len(written))), f"{sink}: an epoch is missing"
             wrong = [epoch for epoch in written if written[epoch] != expected[epoch]]
             assert wrong == [], f"{sink}: epochs {wrong[:5]} are not what a run without failures delivers"
+
+    def check_corrected(self) -> None:
+        """Of every epoch that was delivered nothing tentative is left, neither outside nor in the run's memory."""
+        for sink, written in self.world.written.items():
+            left = [epoch for epoch in self.world.tentative.get(sink, {}) if epoch in written]
+            assert left == [], f"{sink}: tentative rows of epochs {left} were not withdrawn"
+            known = [epoch for epoch in self.world.copies.get(sink, {}) if epoch in written]
+            assert known == [], f"{sink}: copies of epochs {known} are left"
+
+    def check_losses(self) -> None:
+        """Where nothing is replayed: no epoch is missing, and none is wrong unless the report says what was lost.
+
+        A successor leaves gaps, and forgets epochs whose bags its predecessor had published. What it makes after them
+        differs from a run without failures; what was made before does not. A bag that is damaged once it was delivered
+        becomes a gap too; offered again, it finds the epoch there.
+        """
+        told = self.manager.observer.ledger.replicas
+        lost = [first for replica in told for first, _ in replica.gaps]
+        lost += [last + 1 for replica in told for _, last in replica.forgotten]
+        verdict = self.manager.report().verdict
+        assert verdict in ("lossy" if lost else "exact", "failed"), f"{verdict}: {lost}\n{self.story()}"
+        epochs = max((max(found, default=-1) + 1 for found in self.world.written.values()), default=0)
+        for sink, expected in Oracle(self.layout, self.world.log.first_cuts).delivered(epochs).items():
+            written = self.world.written.get(sink, {})
+            assert sorted(written) == list(range(len(written))), f"{sink}: an epoch is missing"
+            sound = range(min(lost, default=epochs))
+            wrong = [epoch for epoch in written if epoch in sound and written[epoch] != expected[epoch]]
+            assert wrong == [], f"{sink}: epochs {wrong[:5]} are wrong, and nobody says so\n{self.story()}"
 
     @property
     def over(self) -> bool:
@@ -306,6 +389,8 @@ class Cluster:
             placed = [(assignment.node, assignment.generation)]
             if assignment.secondary is not None:
                 placed.append((assignment.secondary.node, assignment.secondary.generation))
+            if assignment.moving is not None:
+                return False
             wanted[assignment.slice] = sorted((node, generation, State.RUNNING) for node, generation in placed)
         return {s: sorted(h) for s, h in self.hosts().items()} == wanted and all(wanted.values()) and self.protected()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,9 @@ from tests.simulated.log import SimBag, SimLog, make_bag
 from tests.simulated.query import Pace, SimQuery
 from tests.simulated.scheduler import Actor, Process, Scheduler, SimSignal
 from tests.simulated.tokens import mix
-from tests.simulated.world import World
+from tests.simulated.world import TokenCopies, World
 from understudy.log.bag import DamagedBag
+from understudy.log.interface import Log
 from understudy.model.layout import Channel
 from understudy.model.names import SliceId
 from understudy.stream.edge import Delivery, Input, InputDamaged, InputMissing
@@ -23,7 +25,7 @@ from understudy.stream.edge import Delivery, Input, InputDamaged, InputMissing
 class SimReader:
     """Reads tokens; a copy of them is as good as the bag."""
 
-    log: SimLog
+    log: Log
     channels: tuple[Channel, ...]
 
     def read(self, epoch: int) -> Input:
@@ -44,7 +46,7 @@ class SimReader:
 
     def _stored(self, channel: Channel, epoch: int) -> SimBag:
         try:
-            found: SimBag | None = self.log.fetch(channel.upstream, epoch)
+            found: SimBag | None = self.log.fetch(channel.upstream, epoch)  # type: ignore[assignment]
         except DamagedBag as error:
             raise InputDamaged(error, channel.upstream, epoch) from error
         if found is None:
@@ -89,6 +91,7 @@ class SimEdge:
         self.pace = pace
         self.disk = LocalDisk()
         self.queries: list[SimQuery] = []
+        self._log: Log = world.log
 
     def query(
         self,
@@ -119,13 +122,13 @@ class SimEdge:
         return self._world.stores[slice_id].on(self.disk)
 
     def reader(self, slice_id: SliceId, directory: Path) -> SimReader:
-        return SimReader(self._world.log, self._world.layout.channels(slice_id))
+        return SimReader(self._log, self._world.layout.channels(slice_id))
 
     def spool(self, directory: Path) -> SimSpool:
         return SimSpool()
 
     def bag(self, slice_id: SliceId, epoch: int, rows: int, lost: tuple[str, ...] = ()) -> Any:
-        return make_bag(slice_id, epoch, rows, lost)
+        return make_bag(slice_id, epoch, rows, lost, self._world.count(slice_id, epoch))
 
     def empty(self, operator: str) -> int:
         return 0
@@ -136,6 +139,20 @@ class SimEdge:
     def spawn(self, name: str, turn: Callable[[], float | None], signal: Any) -> Callable[[], None]:
         Actor(self._scheduler, self._python, turn, signal)
         return lambda: None
+
+    def branch_log(self, number: int) -> SimLog:
+        return self._world.branches.setdefault(number, SimLog(self._scheduler))
+
+    def drop_branch(self, number: int) -> None:
+        self._world.branches.pop(number, None)
+
+    def over(self, log: Log) -> SimEdge:
+        other = copy.copy(self)
+        other._log = log
+        return other
+
+    def copies(self, sink: str) -> TokenCopies:
+        return TokenCopies(self._world.copies.setdefault(sink, {}))
 
     def remove(self, directory: Path) -> None:
         for path in [path for path in self.disk.states if directory in path.parents]:

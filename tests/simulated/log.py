@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,8 +29,8 @@ class SimBag:
     path: Path = NOWHERE
 
 
-def make_bag(slice_id: SliceId, epoch: int, token: int, lost: tuple[str, ...] = ()) -> SimBag:
-    return SimBag(Header(slice_id, epoch, rows=1, digest=str(token), sections={}, lost=lost), token)
+def make_bag(slice_id: SliceId, epoch: int, token: int, lost: tuple[str, ...] = (), rows: int = 1) -> SimBag:
+    return SimBag(Header(slice_id, epoch, rows=rows, digest=str(token), sections={}, lost=lost), token)
 
 
 @dataclass
@@ -50,28 +51,25 @@ class SimLog:
     """A `Log`. Waiting is the caller's: nobody waits inside a step of the simulation.
 
     `full` makes every write fail. `conflicts` collects bags that were published with two contents, `first_cuts` where
-    the epochs of live sources ended when they were cut for the first time.
+    the epochs of live sources ended when they were cut for the first time. `most` is how many bags of one slice there
+    were at once.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._waiting: dict[SliceId, list[Actor]] = {}
-        self._slices: dict[SliceId, SliceLog] = {}
+        self._slices: defaultdict[SliceId, SliceLog] = defaultdict(SliceLog)
+        self.of: Callable[[SliceId], SliceLog] = self._slices.__getitem__
         self.full: Callable[[], bool] = lambda: False
         self.conflicts: list[tuple[SliceId, int]] = []
+        self.most = 0
         self.first_cuts: dict[tuple[str, int], int] = {}
-
-    def of(self, slice_id: SliceId) -> SliceLog:
-        found = self._slices.get(slice_id)
-        if found is None:
-            found = self._slices[slice_id] = SliceLog()
-        return found
 
     def _write(self) -> None:
         if self.full():
             raise OSError(28, "No space left on device")
 
-    def publish(self, bag: Any, *, durable: bool) -> Published:
+    def publish(self, bag: Any, *, durable: bool, generation: int | None = None) -> Published:
         self._write()
         slice_id, epoch = bag.header.slice, bag.header.epoch
         own = self.of(slice_id)
@@ -81,6 +79,7 @@ class SimLog:
         if there is None:
             bag.durable = durable
             own.bags[epoch] = bag
+            self.most = max(self.most, len(own.bags))
             own.newest = max(own.newest, epoch)
             for actor in self._waiting.pop(slice_id, ()):
                 actor.wake()
@@ -96,11 +95,13 @@ class SimLog:
         return found
 
     def await_bags(self, slices: Sequence[SliceId], epoch: int, timeout_s: float) -> bool:
-        missing = next((slice_id for slice_id in slices if epoch not in self.of(slice_id).bags), None)
-        actor = self._scheduler.current
-        if missing is not None and timeout_s > 0 and actor is not None:
-            self._waiting.setdefault(missing, []).append(actor)
-        return missing is None
+        for slice_id in slices:
+            if epoch not in self._slices[slice_id].bags:
+                actor = self._scheduler.current
+                if timeout_s > 0 and actor is not None:
+                    self._waiting.setdefault(slice_id, []).append(actor)
+                return False
+        return True
 
     def newest(self, slice_id: SliceId) -> int:
         return self.of(slice_id).newest
@@ -182,6 +183,9 @@ class SimLog:
     def bookmark(self, slice_id: SliceId, epoch: int) -> Any:
         marks = self.of(slice_id).bookmarks
         return marks.get(max((number for number in marks if number <= epoch), default=-1))
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
     # -- what can happen to a disk
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.simulated.edge import SimEdge
 from tests.simulated.query import Pace, slower
 from tests.simulated.scheduler import Actor, Process
+from understudy.model.faults import domain_name
 from understudy.model.messages import Analysis, Begin, Checked, Hello, Shutdown, Welcome
 from understudy.model.names import SliceId
 from understudy.runtime.agent import Agent
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MEASURE_S = 1.0
 RETRY_S = 0.2
-INSTANCES = itertools.count()
 
 
 class SimHost:
@@ -31,7 +30,7 @@ class SimHost:
     usage = (0.0, 0)
 
     def __init__(self, cluster: Cluster, name: str, python: Process, jvm: Process, pace: Pace) -> None:
-        self._cluster, self._name, self._jvm = cluster, name, jvm
+        self._cluster, self._name, self._scheduler = cluster, name, cluster.scheduler
         self.edge = SimEdge(cluster.world, cluster.scheduler, python, jvm, pace)
         self.ready = False
         self.jvm_frozen_at: float | None = None
@@ -44,7 +43,7 @@ class SimHost:
 
     def clock(self) -> float:
         """A monotonic clock of its own, which may run fast or slow."""
-        return self._cluster.now * self.drift
+        return self._scheduler.now * self.drift
 
     def prepare(self, welcome: Welcome) -> None:
         self._welcome = welcome
@@ -72,6 +71,7 @@ class SimHost:
             backlog=run.backlog,
             clock=self.clock,
             wall=cluster.wall,
+            thread_cpu=lambda: 0.0,
             load=NodeLoad(run.config.overload, counts=run.primaries_first and not run.fast),
             shipping=run.config.shipping,
         )
@@ -86,15 +86,17 @@ class SimHost:
 class Node:
     """Two halves: `python` runs agent, sources and sinks, `jvm` the queries. A message takes `delay_s` each way."""
 
-    def __init__(self, name: str, cluster: Cluster, pace: Pace) -> None:
+    def __init__(self, name: str, cluster: Cluster, pace: Pace, *, standby: bool = False) -> None:
         self.name, self._cluster = name, cluster
+        domains = cluster.manager.run.domains
+        domain = domain_name((int(name.rpartition("-")[2]) - 1) % domains) if domains else ""
         self.python, self.jvm = Process(), Process()
         self.host = SimHost(cluster, name, self.python, self.jvm, pace)
-        self.agent = Agent(name, self.host, self._say)
+        self.agent = Agent(name, self.host, self._say, lambda: cluster.now)
         self.reachable = True
         self.delay_s = cluster.delay_s
         self._send: Callable[[Any], None] | None = None
-        self.hello = Hello(node=name, token="", pid=next(INSTANCES) + 2, instance=name)
+        self.hello = Hello(node=name, token="", pid=next(cluster.pids), instance=name, domain=domain, standby=standby)
         Actor(cluster.scheduler, self.python, self._beat)
         Actor(cluster.scheduler, self.python, self._measure)
 
@@ -112,7 +114,7 @@ class Node:
         cluster, own = self._cluster, self.python
 
         def send(message: Any) -> None:
-            cluster.scheduler.after(self.delay_s, lambda: self._receive(send, message), own)
+            cluster.scheduler.after(self.delay_s, self._receive, own, send, message)
 
         manager = cluster.manager
         if manager.refuses(self.hello) is not None:
@@ -131,13 +133,17 @@ class Node:
         self._send = None
 
     def _receive(self, connection: Callable[[Any], None], message: Any) -> None:
-        if connection is self._send and self.reachable and not isinstance(message, Shutdown):
+        if connection is not self._send or not self.reachable:
+            return
+        if isinstance(message, Shutdown):
+            self._leave()
+        else:
             self.agent.obey(message)
 
     def _say(self, message: Any) -> None:
         connection, manager = self._send, self._cluster.manager
         if connection is not None:
-            self._cluster.scheduler.after(self.delay_s, lambda: self._deliver(connection, manager, message))
+            self._cluster.scheduler.after(self.delay_s, self._deliver, None, connection, manager, message)
 
     def _deliver(self, connection: Callable[[Any], None], manager: object, message: Any) -> None:
         """At the manager. A manager that was restarted, or has given the node up, does not know the connection."""
@@ -162,6 +168,19 @@ class Node:
         return MEASURE_S
 
     # -- what can happen
+
+    def give_notice(self) -> None:
+        """SIGTERM: it leaves when it is empty, at the latest when its time is up."""
+        self._cluster.scheduler.after(self.agent.leave(), self._time_is_up, self.python)
+
+    def _time_is_up(self) -> None:
+        self.agent.say_goodbye("its notice is over")
+        self._cluster.scheduler.after(2 * self.delay_s, self._leave, self.python)
+
+    def _leave(self) -> None:
+        """The process ends by itself."""
+        if self._cluster.nodes.get(self.name) is self:
+            self._cluster.kill(self.name)
 
     def kill(self) -> None:
         self.python.kill()

@@ -84,17 +84,16 @@ class SimQuery:
             # The agent left some out: what it announced next comes next.
             epoch = min(later)
         self._runs = True
-        self._scheduler.after(self._pace().batch(self._slice, epoch), lambda: self._run(epoch), self._jvm)
+        self._scheduler.after(self._pace().batch(self._slice, epoch), self._run, self._jvm, epoch)
 
     def _run(self, epoch: int) -> None:
         if self.stopped:
             return
         inputs = self._announced[epoch]
         before = self._state.before if self._again is not None else self._state.token
-        token = next_state(before, epoch, inputs) if self._stateful else 0
-        out = output_token(self._slice, epoch, inputs, token)
-        if self._chance is not None:
-            out += self._chance()
+        drawn = self._chance() if self._chance is not None else 0
+        token = next_state(before, epoch, inputs) + drawn if self._stateful else 0
+        out = output_token(self._slice, epoch, inputs, token) + drawn
         try:
             self._batch(epoch, out)
         except BaseException as error:  # noqa: BLE001 - as Spark: the query ends, and whoever watches it is told why
@@ -102,11 +101,13 @@ class SimQuery:
             self._ended(error)
             return
         state = State(epoch, token, before)
-        self._scheduler.after(self._pace().commit_s, lambda: self._commit(epoch, state), self._jvm)
+        self._scheduler.after(self._pace().commit_s, self._commit, self._jvm, epoch, state)
 
     def _commit(self, epoch: int, state: State) -> None:
         if self.stopped:
             return
+        if self._again is not None and self._stateful:
+            assert state == self._disk.states[self.directory], "a state was loaded that is not the one shipped"
         self._state, self._current, self._runs, self._again = state, epoch, False, None
         if self._stateful:
             self._disk.states[self.directory] = state

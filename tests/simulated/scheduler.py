@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
 
 STEP_S = 0.001
 """What every step takes at least: nobody does anything in no time."""
@@ -15,7 +16,7 @@ class Process:
     def __init__(self) -> None:
         self.alive = True
         self.frozen = False
-        self.held: list[Callable[[], None]] = []
+        self.held: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
     def kill(self) -> None:
         self.alive = False
@@ -28,33 +29,32 @@ class Process:
 class Scheduler:
     def __init__(self, start: float = 1000.0) -> None:
         self.now = start
-        self._due: list[tuple[float, int, Process | None, Callable[[], None]]] = []
+        self._due: list[tuple[float, int, Process | None, Callable[..., None], tuple[Any, ...]]] = []
         self._count = 0
         self.current: Actor | None = None
         """Whose turn it is."""
 
-    def at(self, time: float, act: Callable[[], None], process: Process | None = None) -> None:
-        self._count += 1
-        heapq.heappush(self._due, (time, self._count, process, act))
-
-    def after(self, seconds: float, act: Callable[[], None], process: Process | None = None) -> None:
-        self.at(self.now + seconds, act, process)
+    def after(self, seconds: float, act: Callable[..., None], process: Process | None = None, *args: Any) -> None:
+        """Calls `act` with these arguments, so many seconds from now, unless its process is killed before."""
+        self._count = count = self._count + 1
+        heappush(self._due, (self.now + seconds, count, process, act, args))
 
     def thaw(self, process: Process) -> None:
         process.frozen = False
         held, process.held = process.held, []
-        for act in held:
-            self.after(STEP_S, act, process)
+        for act, args in held:
+            self.after(STEP_S, act, process, *args)
 
     def run_until(self, time: float) -> None:
         due = self._due
         while due and due[0][0] <= time:
-            when, _, process, act = heapq.heappop(due)
-            self.now = max(self.now, when)
+            when, _, process, act, args = heappop(due)
+            if when > self.now:
+                self.now = when
             if process is None or (process.alive and not process.frozen):
-                act()
+                act(*args)
             elif process.alive:
-                process.held.append(act)
+                process.held.append((act, args))
         self.now = max(self.now, time)
 
 
@@ -91,10 +91,9 @@ class Actor:
         self._schedule(STEP_S)
 
     def _schedule(self, seconds: float) -> None:
-        self._version += 1
-        version = self._version
-        self._waits = seconds > STEP_S
-        self._scheduler.after(max(STEP_S, seconds), lambda: self._act(version), self._process)
+        self._version = version = self._version + 1
+        self._waits = waits = seconds > STEP_S
+        self._scheduler.after(seconds if waits else STEP_S, self._act, self._process, version)
 
     def wake(self) -> None:
         if self._waits:

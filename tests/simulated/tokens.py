@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from understudy.model.layout import Kind, Layout
 from understudy.model.names import SliceId
@@ -75,7 +76,7 @@ class Oracle:
             state = states[slice_id] = next_state(state, epoch, inputs)
         return output_token(slice_id, epoch, inputs, state)
 
-    @property
+    @cached_property
     def _in_order(self) -> list[SliceId]:
         """Every slice after those it reads."""
         placed: list[SliceId] = []

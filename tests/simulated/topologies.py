@@ -53,3 +53,12 @@ def join(recovery: Recovery | None = None) -> Topology:
     counted = app.operator(met, name="counts", key="word", recovery=recovery)(one)
     app.sink("out", counted, TokenSink())
     return app
+
+
+def wide(recovery: Recovery | None = None) -> Topology:
+    """A stateful operator that reads six slices at once."""
+    app = Topology("wide", epoch="100 ms")
+    lines = app.source("lines", TokenSource(), slices=6)
+    counted = app.operator(lines, name="counts", key="word", recovery=recovery)(one)
+    app.sink("out", counted, TokenSink())
+    return app

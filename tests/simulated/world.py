@@ -15,6 +15,7 @@ from tests.simulated.checkpoints import SimStore
 from tests.simulated.log import SimLog
 from tests.simulated.tokens import source_token
 from understudy.model.layout import Kind, Layout
+from understudy.model.messages import Correction
 from understudy.model.names import SliceId
 from understudy.sinks.interface import Sink, SinkWriter, Written
 from understudy.sources.interface import Source, SourceReader
@@ -30,6 +31,17 @@ class World:
     """What every sink has written to the outside, by epoch."""
     rewritten: list[tuple[str, int]] = field(default_factory=list)
     """Epochs that were offered to the outside with another content than before."""
+    branches: dict[int, SimLog] = field(default_factory=dict)
+    """The bags of tentative branches."""
+    copies: dict[str, dict[int, int]] = field(default_factory=dict)
+    """What every sink has written tentatively and not withdrawn yet, as the run remembers it."""
+    tentative: dict[str, dict[int, int]] = field(default_factory=dict)
+    """The same, as the outside sees it."""
+    tried: list[tuple[str, int]] = field(default_factory=list)
+    """Every epoch that was written tentatively, by sink."""
+
+    count: Callable[[SliceId, int], int] = lambda _, __: 1
+    """How many rows a bag says it has; only counters look at it."""
 
     def __post_init__(self) -> None:
         for slice_id in self.layout.of_kind(Kind.OPERATOR):
@@ -40,6 +52,9 @@ class World:
 
     def fill_disk(self, full: Callable[[], bool]) -> None:
         self.log.full = full
+        self.fill_stores(full)
+
+    def fill_stores(self, full: Callable[[], bool]) -> None:
         for store in self.stores.values():
             store.full = full
 
@@ -73,6 +88,25 @@ class TokenReader(SourceReader):
         return source_token(self.slice_id, epoch, *cut)
 
 
+@dataclass
+class TokenCopies:
+    """What a sink has written tentatively."""
+
+    held: dict[int, int]
+
+    def keep(self, epoch: int, rows: int) -> None:
+        self.held[epoch] = rows
+
+    def until(self, epoch: int) -> list[int]:
+        return sorted(number for number in self.held if number <= epoch)
+
+    def compare(self, epoch: int, rows: int) -> Correction:
+        return Correction(rows=1, tentative_rows=1, had=int(self.held[epoch] == rows))
+
+    def drop(self, epoch: int) -> None:
+        self.held.pop(epoch, None)
+
+
 _OUTSIDE: WeakKeyDictionary[TokenSink, World] = WeakKeyDictionary()
 """Where sinks write to; not in the sink itself, whose fields are parameters of the application."""
 
@@ -82,6 +116,8 @@ class TokenSink(Sink):
 
     def write_to(self, world: World) -> None:
         _OUTSIDE[self] = world
+
+    takes_tentative = True
 
     def open(self, name: str, home: object, run: str) -> SinkWriter:
         return TokenWriter(_OUTSIDE[self], name)
@@ -100,3 +136,10 @@ class TokenWriter(SinkWriter):
             return Written.THERE
         written[epoch] = rows
         return Written.ONCE
+
+    def write_tentative(self, epoch: int, rows: int, missing: tuple[str, ...]) -> None:
+        self.world.tentative.setdefault(self.name, {})[epoch] = rows
+        self.world.tried.append((self.name, epoch))
+
+    def withdraw_tentative(self, epoch: int) -> None:
+        self.world.tentative.get(self.name, {}).pop(epoch, None)
