@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from understudy.checkpoints.file_store import FileCheckpoints
 from understudy.control.application.fusion import lay_out
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
@@ -33,12 +34,13 @@ def a_context(
     schemas = schemas or {source.name: source.source.schema for source in topology.sources}
     log = FileLog(home / "log", disk)
     spark: Any = None
+    shipped = FileCheckpoints(home / "checkpoints", disk)
     options: dict[str, Any] = {
         "home": home,
         "local": home / "local",
         "run": "run-1",
         "log": log,
-        "edge": SparkEdge(spark, home / "checkpoints", disk, log, topology, layout, schemas),
+        "edge": SparkEdge(spark, home, disk, log, topology, layout, schemas, shipped),
         "topology": topology,
         "layout": layout,
         "rhythm": Rhythm(epoch=0, time=0.0, epoch_s=topology.epoch_s, fast=True),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Watched
-from tests.theatre import Theatre
+from tests.simulated.query import Pace
+from tests.simulated.topologies import word_count
+from tests.theatre import TOKEN, Theatre
 
 pytestmark = pytest.mark.browser
 
@@ -113,6 +117,26 @@ def test_every_view_says_what_it_knows(watched: Watched, theatre: Theatre) -> No
     view(page, "Timeline")
     expect(page.locator("#timeline canvas")).to_be_visible()
     expect(page.locator("[data-kind=running]")).to_be_visible()
+
+
+def test_tentative_output_is_shown_while_slices_are_missing(browser: Browser, tmp_path: Path) -> None:
+    topology = word_count()
+    topology.tentative_s = 0.2
+    with Theatre(tmp_path, pace_s=0.05, topology=topology, pace=Pace(start_s=4.0)) as theatre:
+        page = browser.new_page()
+        page.goto(f"{theatre.url}/#token={TOKEN}")
+        all_healthy(page, theatre)
+        # Slowly, so that the page sees the branch however busy the machine is.
+        theatre.pace_s = 0.5
+        theatre.hands.todo.append(lambda: theatre.cluster.kill("node-2"))
+        branch = page.locator("#branch")
+        expect(branch).to_contain_text("without counts")
+        expect(branch).to_contain_text("predicted fidelity")
+        expect(page.locator("[data-slice][data-health=tentative]")).not_to_have_count(0)
+        theatre.pace_s = 0.05
+        expect(branch).to_have_count(0)
+        all_healthy(page, theatre)
+        page.close()
 
 
 def test_a_manager_that_goes_away_is_said_and_waited_for(watched: Watched, theatre: Theatre) -> None:

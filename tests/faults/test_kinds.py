@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ from tests.oracles import kinds
 from tests.oracles.delivered import differences, rows
 from understudy.model import hashing
 from understudy.model.report import Report
+from understudy.runtime.backup import back_up, restore
+from understudy.runtime.home import Home
 from understudy.testing.cluster import run
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(480)]
@@ -105,9 +108,13 @@ def damage(home: Path) -> None:
 
 
 def test_power_cuts_and_damaged_files(tmp_path: Path) -> None:
-    """A run is resumed after a power cut; the resumed one has one too, which damages files."""
-    cut_power(tmp_path, 5)
-    cut_power(tmp_path, 10, "--resume")
-    damage(tmp_path)
-    report = run(APP, tmp_path, epochs=LONG, resume=True)
-    assert_right(tmp_path, report)
+    """After a power cut the home is lost, and a backup of it is resumed elsewhere; a second cut damages files there."""
+    first, home, backup = Home(tmp_path / "first"), tmp_path / "restored", tmp_path / "backup.tar.gz"
+    cut_power(first.path, 5)
+    back_up(first, backup)
+    shutil.rmtree(first.path)
+    restore(backup, Home(home))
+    cut_power(home, 10, "--resume")
+    damage(home)
+    report = run(APP, home, epochs=LONG, resume=True)
+    assert_right(home, report)

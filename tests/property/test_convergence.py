@@ -35,6 +35,7 @@ events = st.tuples(
             "tear",
             "heal",
             "switch",
+            "move",
         ]
     ),
     st.integers(0, 11),  # whom
@@ -44,6 +45,14 @@ events = st.tuples(
 # A frozen node hears late that it shall make a bag again, which another one has made meanwhile.
 THAWED = [("manager", 6, 3), ("kill", 10, 8), ("restart", 4, 12), ("join", 5, 0), ("cut off", 10, 0), ("fail", 10, 12)]
 THAWED += [("fail", 9, 1), ("kill", 4, 0), ("damage", 11, 0), ("freeze", 5, 3), ("fail", 3, 0)]
+
+
+def ask(cluster: Cluster, kind: str, whom: int, node: str) -> None:
+    """What people want of a slice."""
+    if kind == "switch":
+        cluster.switch(OPERATORS[whom % 4], SCHEMES[whom % len(SCHEMES)])
+    else:
+        cluster.move(SLICES[whom % len(SLICES)], node, legacy=whom > 9)
 
 
 def cause(cluster: Cluster, kind: str, whom: int) -> None:
@@ -61,8 +70,8 @@ def cause(cluster: Cluster, kind: str, whom: int) -> None:
         cluster.heal()
     elif kind == "fail":
         cluster.fail(SLICES[whom % len(SLICES)])
-    elif kind == "switch":
-        cluster.switch(OPERATORS[whom % 4], SCHEMES[whom % len(SCHEMES)])
+    elif kind in ("switch", "move"):
+        ask(cluster, kind, whom, name)
     elif kind == "damage":
         cluster.damage(SLICES[whom % 6], back=whom)
     elif kind == "tear":

@@ -56,6 +56,11 @@ def test_every_step_brings_the_target_nearer(now: Capabilities, target: Capabili
     assert now == target
 
 
+def test_a_step_says_what_it_turns() -> None:
+    deployed, cold = ROWS[Scheme.DEPLOYED], ROWS[Scheme.PASSIVE_STANDBY_COLD]
+    assert [str(step) for step in (*steps(deployed, cold), *steps(cold, deployed))] == ["synced on", "synced off"]
+
+
 def test_the_rows_are_a_ladder() -> None:
     assert [reached(ROWS[scheme]) for scheme in LADDER] == list(LADDER)
     assert all(ROWS[lower] <= ROWS[upper] for lower, upper in itertools.pairwise(LADDER))

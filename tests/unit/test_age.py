@@ -248,6 +248,12 @@ def test_old_events_are_dropped_and_what_is_asked_of_them_stays(tmp_path: Path) 
     assert store.latest("recovered")["a[0]"].fields["generation"] == 5
 
 
+def drop_events(cluster: Cluster) -> None:
+    """All that need not be kept."""
+    assert isinstance(cluster.store, SqliteStore)
+    cluster.store._events._drop(10**9)
+
+
 def test_a_recovery_is_noted_once_though_its_event_is_old(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.until(lambda: cluster.delivered > 2)
@@ -257,7 +263,7 @@ def test_a_recovery_is_noted_once_though_its_event_is_old(tmp_path: Path) -> Non
     before = cluster.manager.view.event_counts()["recovered"]
     for _ in range(600):
         cluster.manager.journal.note(GoalSet(epochs=1, reason="something else"))
-    cluster.store._events._drop(10**9)
+    drop_events(cluster)
     cluster.restart_manager()
     cluster.steps(2.0)
     assert cluster.manager.view.event_counts()["recovered"] == before
@@ -267,7 +273,7 @@ def test_metrics_count_all_events_of_the_run(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     for _ in range(50):
         cluster.manager.journal.note(GoalSet(epochs=1, reason="x"))
-    cluster.store._events._drop(10**9)
+    drop_events(cluster)
     hub = Hub(cluster.manager.view, CollectorRegistry())
     cluster.manager.journal.note(GoalSet(epochs=1, reason="x"))
     hub.refresh()
@@ -366,10 +372,11 @@ def test_a_history_knows_the_last_replicas_only() -> None:
 def test_a_journal_has_two_parts_at_most(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     journal = LineFile(path, limit=100)
-    for number in range(95):
-        journal.add(f"{number:09d}")
+    for number in range(98):
+        journal.append({"number": f"{number:05d}"})
     lines = [*earlier(path).read_text().splitlines(), *path.read_text().splitlines()]
-    assert lines == [f"{number:09d}" for number in range(80, 95)], "the newest, none left out"
+    kept = [json.loads(line)["number"] for line in lines]
+    assert kept == [f"{number:05d}" for number in range(90, 98)], "the newest, none left out"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["events.jsonl", "events.jsonl.1"]
 
 

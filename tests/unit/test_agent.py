@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -97,3 +100,47 @@ def test_the_end_of_the_jvm_is_the_end_of_the_node_and_its_last_word(monkeypatch
     host.close()
     host._jvm_ended(0)
     assert said == [], "it ends because the node does"
+
+
+# -- notice
+
+
+def test_a_node_that_hosts_nothing_ends_at_once_when_it_is_given_notice(made: Agent, tmp_path: Path) -> None:
+    made._prepare(welcome(tmp_path))
+    assert made.leave() == 0.0
+    made.end()
+    made.run()
+
+
+def test_a_node_says_how_long_it_will_stay(made: Agent, tmp_path: Path) -> None:
+    now = 5.0
+    said: list[Any] = []
+    made._clock, made._send = lambda: now, said.append
+    made._welcome, made._context = welcome(tmp_path), SimpleNamespace()  # type: ignore[assignment]
+    assert made.beat().leaves_s is None
+    assert made.leave() == made._welcome.run.config.cluster.notice_s
+    now = 10.0
+    assert made.beat().leaves_s == made._welcome.run.config.cluster.notice_s - 5.0
+    now = 100.0
+    assert made.beat().leaves_s == 0.0
+    made.end()
+    assert said == [Goodbye(why="its notice is over")]
+
+
+def test_the_first_signal_gives_notice_and_the_second_ends_the_process() -> None:
+    """In a process of its own: the agent there only counts."""
+    script = (
+        "import os, signal, sys, threading, time\n"
+        "from understudy.runtime.node import heed_notice\n"
+        "class Agent:\n"
+        "    def leave(self): print('leaves', flush=True); return float(sys.argv[1])\n"
+        "    def end(self): print('ends', flush=True); os._exit(0)\n"
+        "heed_notice(Agent())\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\n"
+        "if len(sys.argv) > 2: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "threading.Event().wait(60)\n"
+    )
+    patient = subprocess.run([sys.executable, "-c", script, "0.01"], capture_output=True, text=True, timeout=120)
+    assert (patient.returncode, patient.stdout.split()) == (0, ["leaves", "ends"])
+    hasty = subprocess.run([sys.executable, "-c", script, "50", "twice"], capture_output=True, text=True, timeout=120)
+    assert (hasty.returncode, hasty.stdout.split()) == (-signal.SIGTERM, ["leaves"])

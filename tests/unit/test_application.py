@@ -179,6 +179,19 @@ def test_epochs_are_due_at_a_steady_pace_from_where_the_run_goes_on() -> None:
     assert {rhythm.model_copy(update={"fast": True}).due(epoch) for epoch in (0, 10, 99)} == {100.0}
 
 
+def test_what_a_replica_lost_before_its_process_was_started_again_stays_lost() -> None:
+    ledger = Ledger(None)
+    own: dict[str, Any] = {"slice": SliceId("a", 0), "generation": 2}
+    ledger.see([ReplicaStatus(**own, rows_in=50, gaps=((0, 2),))])
+    ledger.see([ReplicaStatus(**own, rows_in=60, gaps=((0, 2),))])
+    assert len(ledger.replicas) == 1, "its counters grew"
+    ledger.see([ReplicaStatus(**own)])
+    ledger.see([ReplicaStatus(**own, rows_in=5, forgotten=((3, 4),))])
+    assert sum(replica.rows_in for replica in ledger.replicas) == 65
+    assert [gap for replica in ledger.replicas for gap in replica.gaps] == [(0, 2)]
+    assert [span for replica in ledger.replicas for span in replica.forgotten] == [(3, 4)]
+
+
 def test_a_ledger_survives_its_dump() -> None:
     ledger = Ledger(None)
     ledger.see([ReplicaStatus(slice=SliceId("a", 0), generation=g, rows_in=g) for g in (1, 2)])

@@ -42,6 +42,7 @@ def refused(*arguments: str) -> str:
         (["run", str(APP), "--fault", "switch:nobody[0]=active_standby@1s"], "sums[0]"),
         (["run", str(APP), "--fault", "switch:sums[1]=active_standby@1s"], "sums[0]"),
         (["run", str(APP), "--fault", "switch:rows[0]=active_standby@1s"], "sums[0]"),
+        (["run", str(APP), "--fault", "move:sums[0]=node-7@1s"], "there is no node-7"),
         (["run", str(APP), "--report", "nowhere/report.json"], "nowhere"),
         (["run", str(APP), "--report", "."], "directory"),
         (["run", str(APP), "--home", str(APP)], "--home"),

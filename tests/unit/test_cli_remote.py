@@ -56,7 +56,8 @@ def test_the_newest_home_that_answers_is_found(
 
 
 @pytest.mark.parametrize(
-    "verb", [["status"], ["events"], ["switch", "counts[0]", "deployed"], ["drain", "node-1"], ["kill", "node-1", "-y"]]
+    "verb",
+    [["status"], ["events"], ["switch", "counts[0]", "deployed"], ["move", "counts[0]", "node-2"], ["drain", "node-1"]],
 )
 def test_no_manager_is_one_line_and_exit_code_3(
     verb: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -133,6 +134,8 @@ def test_freeze_kill_and_drain(theatre: Theatre) -> None:
     assert "0.05 s" in ask("freeze", "node-3", "--for", "50 ms", "--yes", *home)
     assert "node-2 is being drained" in ask("drain", "node-2", *home)
     assert "takes slices again" in ask("drain", "node-2", "--undo", *home)
+    assert "give one of the two" in ask("drain", "node-2", "--undo", "--within", "3s", *home, code=2)
+    assert "there is no such node" in ask("move", "counts[0]", "node-9", *home, code=2)
     number = json.loads(ask("kill", "node-4", "--yes", "--json", *home))["number"]
     assert ("kill", "node-4") in theatre.hands.done
     followed = [json.loads(line) for line in ask("events", "--json", "--after", str(number - 1), *home).splitlines()]
@@ -219,3 +222,37 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.
     check = checkup.check_writable(tmp_path / "deep" / "home")
     assert (check.finding, "Permission denied" in check.found) == (Finding.BAD, True)
     assert str(tmp_path) in check.fix
+
+
+# -- plans
+
+
+APPLICATION = """
+import pyarrow as pa
+import understudy as us
+
+app = us.Topology("wordcount")
+app.source("lines", us.sources.Generator(lambda epoch, slice, rows, rng: pa.table({"n": range(rows)}), "n long"))
+app.sink("out", "lines", us.sinks.JsonLines("out"))
+"""
+
+
+def test_a_plan_is_shown_and_applied_to_the_running_system(theatre: Theatre, tmp_path: Path) -> None:
+    file, home = tmp_path / "app.py", ["--home", str(theatre.cluster.home)]
+    file.write_text(APPLICATION)
+    refused = ask("plan", str(file), "--budget", "3", "--apply", *home, code=1)
+    assert "fidelity 0.000 now, 0.250 planned" in " ".join(refused.split())
+    assert "recovered first" in refused, "what a planned source gets"
+    assert "active_standby" in refused
+    assert theatre.cluster.manager.memory.decisions.plan is None, "nobody said yes"
+    applied = json.loads(ask("plan", str(file), "--budget", "3", "--apply", "--yes", "--json", *home))
+    assert (applied["budget"], len(applied["slices"]), applied["fidelity"]) == (3, 3, 0.25)
+    (told,) = [line for line in ask("events", "--json", *home).splitlines() if json.loads(line)["kind"] == "plan"]
+    assert json.loads(told)["fields"]["slices"] == applied["slices"]
+
+
+def test_a_plan_for_another_application_is_not_applied(theatre: Theatre, tmp_path: Path) -> None:
+    file = tmp_path / "app.py"
+    file.write_text(APPLICATION.replace("wordcount", "another"))
+    output = ask("plan", str(file), "--budget", "3", "--apply", "--yes", "--home", str(theatre.cluster.home), code=2)
+    assert "is not the application that runs" in output

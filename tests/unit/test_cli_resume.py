@@ -257,3 +257,15 @@ def test_a_mistake_that_spark_finds_is_an_error_and_no_failed_run(
     assert "groups by shop" in output
     assert "fix: give it slices=1" in output
     assert ("error operator" in output) is not begun
+
+
+def test_a_check_starts_nothing_and_finds_what_a_run_would(file: Path, stopped: list[RunSpec]) -> None:
+    assert "would run on 2 nodes" in call(str(file), "--check", "--nodes", "2", "--home", "home", code=0)
+    assert not Path("home").exists()
+    assert "--domains 2" in call(str(file), "--check", "--nodes", "1", "--domains", "2", code=2)
+    call(str(file), "--home", "home", "--port", "0")
+    let_data_flow(Path("home"), file)
+    call(str(file), "--home", "home", "--resume", "--check", code=0)
+    file.write_text(APP.replace("slices=2", "slices=1"))
+    assert "slices=1, and had 2" in call(str(file), "--home", "home", "--resume", "--check", code=2)
+    assert len(stopped) == 1

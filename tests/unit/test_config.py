@@ -273,6 +273,7 @@ def test_a_run_that_was_stored_with_short_names_is_read() -> None:
     stored |= {"for_s": None, "fast": True, "replace": True, "backlog": 8, "heartbeat_s": 0.2, "misses": 9}
     stored |= {"wake_misses": 2, "reaction": "speculative", "detector": "benchmark", "primaries_first": False}
     stored |= {"profile": "full", "scheme": None, "domains": 2, "allow_faults": True, "token_to_read": True}
+    stored |= {"standby_nodes": 1, "budget": 4}
     spec = RunSpec.model_validate(stored)
     for short, name in SHORT.items():
         assert value_of(spec.config, KEYS[name]) == stored[short]
@@ -415,7 +416,19 @@ def test_options_and_sections_agree() -> None:
     command = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
     options = {parameter.opts[0]: parameter for parameter in command.params if parameter.opts[0].startswith("--")}
     configured = {key.option: key for key in KEYS.values() if key.option is not None}
-    others = {"--epochs", "--for", "--fast", "--home", "--resume", "--fault", "--set", "--config", "--report"}
+    others = {
+        "--epochs",
+        "--for",
+        "--fast",
+        "--home",
+        "--resume",
+        "--fault",
+        "--set",
+        "--config",
+        "--report",
+        "--plan",
+        "--check",
+    }
     assert set(options) == configured.keys() | others | {"--quiet", "--json"}
     assert {name: options[name].help for name in configured} == {name: key.text for name, key in configured.items()}
     assert all(options[name].default is None for name in configured), "what was not given is None"

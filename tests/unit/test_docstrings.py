@@ -16,7 +16,6 @@ import pytest
 import understudy as us
 from understudy import errors
 from understudy.model import entries, recovery
-from understudy.sinks.interface import Written
 from understudy.testing import cluster, services
 
 SHAPES = ("Constant", "Diurnal", "Messages", "Spikes", "Steps", "named", "rows_at")
@@ -43,11 +42,11 @@ NAMES: dict[str, Any] = {
     "understudy.model.recovery.Guarantee": recovery.Guarantee,
     "understudy.model.recovery.Reaction": recovery.Reaction,
     "understudy.model.recovery.Scheme": recovery.Scheme,
-    "understudy.sinks.interface.Written": Written,
     "understudy.testing.cluster.run": cluster.run,
 }
 MODULES = sorted(
-    {value.__module__ for value in NAMES.values()} | {"understudy", "understudy.planning.replication.metrics"}
+    {value.__module__ for value in NAMES.values()}
+    | {"understudy", "understudy.model.address", "understudy.model.secrets", "understudy.planning.replication.metrics"}
 )
 WITHOUT_EXAMPLE = ("EndOfSource", "InvalidInput", "Unavailable", "UnderstudyError", "SourceReader", "SinkWriter")
 """Errors, and interfaces that the example of `Source` or `Sink` shows too."""

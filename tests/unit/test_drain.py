@@ -1,4 +1,4 @@
-"""Draining a node: its slices leave one at a time, and the run does not notice."""
+"""Draining a node: its slices move away, and the run does not notice. With notice, the node leaves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from tests.simulated.cluster import Cluster
+from tests.unit.test_enactment import die_after, dies
 
-from understudy.control.cluster.drain import moves
+from understudy.control.cluster.drain import leave
 from understudy.control.cluster.instructions import Assign
 from understudy.control.cluster.placement import candidates
+from understudy.control.cluster.suggestions import Origin
 from understudy.errors import InvalidInput
-from understudy.model.capabilities import LADDER, OFF, ROWS
+from understudy.model.capabilities import LADDER, rank
 from understudy.model.messages import Hello, State, Steps
 from understudy.model.recovery import Scheme
 from understudy.model.snapshot import NodeView
@@ -31,7 +33,7 @@ def hosted(cluster: Cluster, node: str) -> list[str]:
 
 
 def drained(cluster: Cluster, node: str) -> bool:
-    return not cluster.nodes[node].replicas
+    return node not in cluster.nodes or not cluster.nodes[node].replicas
 
 
 def protected(cluster: Cluster, scheme: Scheme) -> bool:
@@ -39,20 +41,23 @@ def protected(cluster: Cluster, scheme: Scheme) -> bool:
     return bool(operators) and all(entry.protection == scheme for entry in operators)
 
 
-def test_slices_leave_one_at_a_time_and_nothing_is_lost(cluster: Cluster) -> None:
-    leaving = hosted(cluster, "node-2")
-    assert leaving
+def kinds(cluster: Cluster) -> set[str]:
+    return {event.kind for event in cluster.store.events()}
+
+
+def test_a_few_slices_leave_at_once_and_nothing_is_lost(cluster: Cluster) -> None:
+    leaving, most = hosted(cluster, "node-2"), cluster.manager.run.config.cluster.moves_at_once
+    assert len(leaving) > most
     cluster.manager.drain("node-2")
-    moved: list[str] = []
     while not drained(cluster, "node-2"):
-        assigned = [i.assignment for i in cluster.step() if isinstance(i, Assign)]
-        assert len(assigned) <= 1
-        moved += [str(a.slice) for a in assigned if a.node != "node-2" and str(a.slice) in leaving]
-        assert len(moved) <= len(leaving)
+        cluster.step()
+        assert sum(a.moving is not None for a in cluster.store.assignments()) <= most
+    moved = [e.fields["slice"] for e in cluster.store.events() if e.kind == "moved"]
     assert sorted(moved) == sorted(leaving)
     cluster.steps(0.5)
     said = [event.fields["node"] for event in cluster.store.events() if event.kind == "drained"]
     assert said == ["node-2"], "once"
+    assert "node-2" in cluster.nodes, "it was not told to leave"
     before = cluster.delivered
     cluster.until(lambda: cluster.delivered > before + 3)
     report = cluster.manager.report()
@@ -61,20 +66,33 @@ def test_slices_leave_one_at_a_time_and_nothing_is_lost(cluster: Cluster) -> Non
 
 @pytest.mark.parametrize("scheme", LADDER)
 def test_under_every_scheme_primaries_and_secondaries_leave(tmp_path: Path, scheme: Scheme) -> None:
-    cluster = Cluster(tmp_path, scheme=scheme)
+    """Nothing is less protected meanwhile, while there are nodes enough."""
+    cluster = Cluster(tmp_path, nodes=4, scheme=scheme)
     cluster.until(lambda: cluster.delivered > 2 and protected(cluster, scheme))
     leaving = hosted(cluster, "node-2")
     cluster.manager.drain("node-2")
-    cluster.until(lambda: drained(cluster, "node-2"))
-    cluster.until(lambda: protected(cluster, scheme))
+    while not drained(cluster, "node-2"):
+        cluster.step()
+        for entry in cluster.manager.state().slices:
+            assert entry.kind != "operator" or rank(Scheme(entry.protection)) >= rank(scheme), cluster.story()
     assert not any(a.secondary and a.secondary.node == "node-2" for a in cluster.store.assignments())
-    followed = [e for e in cluster.manager.events() if e.kind in ("assigned", "promoted") and "drained" in e.text]
+    followed = [e for e in cluster.manager.events() if e.kind == "moved"]
     assert sorted(e.fields["slice"] for e in followed) == leaving
-    # Where a secondary stood by, it took over instead of a recovery.
-    moved = {e.kind for e in followed if e.fields["slice"].startswith(("words", "counts"))}
-    assert moved == {"assigned" if ROWS[scheme] == OFF else "promoted"}
     report = cluster.manager.report()
+    assert all(one.away_s == 0.0 for one in report.moves if one.slice.startswith(("words", "counts")))
     assert (report.sinks["out"].lost_epochs, report.sinks["out"].duplicate_epochs) == (0, 0)
+
+
+def test_the_most_important_slices_leave_first(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, nodes=1)
+    cluster.until(lambda: cluster.delivered > 2)
+    cluster.switch(cluster.layout.slices[-2], Scheme.ACTIVE_REPLICATION)
+    cluster.start_node()
+    cluster.steps(1.0)
+    cluster.manager.drain("node-1")
+    cluster.until(lambda: "move_began" in kinds(cluster))
+    began = [e.fields["slice"] for e in cluster.store.events() if e.kind == "move_began"]
+    assert began[0] == str(cluster.layout.slices[-2])
 
 
 def test_a_drained_node_gets_nothing_until_it_is_let_in_again(cluster: Cluster) -> None:
@@ -98,16 +116,16 @@ def test_the_last_node_keeps_its_slices(cluster: Cluster) -> None:
     assert [a.node for a in cluster.store.assignments()] == [a.node for a in before]
 
 
-def test_nothing_moves_while_a_slice_is_on_its_way_back(cluster: Cluster) -> None:
+def test_nothing_leaves_while_a_slice_is_on_its_way_back(cluster: Cluster) -> None:
     cluster.kill("node-1")
     cluster.until(cluster.settled)
     cluster.step()
     cluster.manager.drain("node-2")
     well = cluster.manager._observe()
-    assert len(list(moves(well, cluster.layout))) == 1
+    assert len(list(leave(well, cluster.layout))) == well.config.cluster.moves_at_once
     for change in ({"steps": Steps()}, {"state": State.STARTING}, {"state": State.FAILED}):
         back = replace(well, nodes=tuple(_changed(node, change) for node in well.nodes))
-        assert list(moves(back, cluster.layout)) == []
+        assert list(leave(back, cluster.layout)) == []
 
 
 def _changed(node: NodeView, change: dict[str, Any]) -> NodeView:
@@ -137,3 +155,80 @@ def test_candidates() -> None:
     assert candidates([one, two, gone]) == [one]
     assert candidates([two, gone]) == [two]
     assert candidates([gone]) == []
+
+
+# -- with notice
+
+
+@pytest.mark.parametrize("how", ["drain", "signal"])
+@pytest.mark.parametrize("scheme", [Scheme.PASSIVE_REPLICATION, Scheme.PASSIVE_STANDBY_HOT])
+def test_a_node_that_is_given_notice_leaves_when_it_is_empty(tmp_path: Path, how: str, scheme: Scheme) -> None:
+    cluster = Cluster(tmp_path, scheme=scheme, epochs=200)
+    cluster.until(lambda: cluster.delivered > 2 and protected(cluster, scheme))
+    cluster.drain("node-2", within_s=30.0) if how == "drain" else cluster.give_notice("node-2")
+    began = cluster.now
+    cluster.until(lambda: "node-2" not in cluster.nodes)
+    assert cluster.now - began < 30.0
+    cluster.steps(2.0)
+    assert "node_left" in kinds(cluster)
+    assert "node_lost" not in kinds(cluster)
+    assert [node.name for node in cluster.manager.state().nodes] == ["node-1", "node-3"]
+    cluster.until(lambda: cluster.over)
+    cluster.check_output()
+    report = cluster.manager.report()
+    assert report.verdict == "exact"
+    assert all(one.away_s == 0.0 for one in report.moves if one.slice.startswith(("words", "counts")))
+
+
+def test_what_does_not_fit_in_the_time_is_handed_over(tmp_path: Path) -> None:
+    """The other nodes are too slow for a move, but the secondaries there stand by."""
+    cluster = Cluster(tmp_path, scheme=Scheme.PASSIVE_STANDBY_COLD, epochs=120)
+    cluster.until(lambda: cluster.delivered > 2 and protected(cluster, Scheme.PASSIVE_STANDBY_COLD))
+    for name in ("node-1", "node-3"):
+        cluster.nodes[name].slow_down(3.0)
+    cluster.drain("node-2", within_s=1.1)
+    decided = []
+    while "node-2" in cluster.nodes and not cluster.over:
+        decided += [i for i in cluster.step() if isinstance(i, Assign) and i.origin is Origin.DRAIN]
+    assert any("node-2 leaves" in i.reason for i in decided)
+    cluster.until(lambda: cluster.over)
+    cluster.check_output()
+    assert cluster.manager.report().verdict == "exact"
+
+
+def test_a_node_that_nobody_can_replace_stays_until_its_time_is_up(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, nodes=1, epochs=60)
+    cluster.until(lambda: cluster.delivered > 2)
+    cluster.give_notice("node-1")
+    cluster.until(lambda: "node-1" not in cluster.nodes)
+    cluster.start_node()
+    cluster.until(lambda: cluster.over)
+    cluster.check_output()
+
+
+def test_a_notice_that_is_interrupted_anywhere_is_obeyed(tmp_path: Path) -> None:
+    for instructions in range(0, 60, 3):
+        home = tmp_path / str(instructions)
+        home.mkdir()
+        cluster = Cluster(home, scheme=Scheme.PASSIVE_STANDBY_HOT)
+        cluster.until(lambda c=cluster: c.delivered > 2 and c.settled())  # type: ignore[misc]
+        die_after(cluster, instructions)
+        cluster.give_notice("node-2")
+        died = dies(cluster, 25.0)
+        cluster.until(lambda c=cluster: "node-2" not in c.nodes)  # type: ignore[misc]
+        cluster.until(cluster.settled)
+        if not died:
+            assert instructions > 10, "more was to do than that"
+            return
+    raise AssertionError("there was no end of instructions")
+
+
+def test_a_notice_is_kept_by_the_next_manager(cluster: Cluster) -> None:
+    cluster.drain("node-2", within_s=40.0)
+    cluster.restart_manager()
+    cluster.steps(0.5)
+    left_s = cluster.manager.observer.views()["node-2"].leaves_s
+    assert left_s is not None
+    assert 38.0 < left_s < 40.0
+    cluster.manager.drain("node-2", undo=True)
+    assert cluster.manager.observer.views()["node-2"].leaves_s is None

@@ -47,7 +47,9 @@ def example(record: type[Happening]) -> Happening:
     fields = {}
     for name, field in record.model_fields.items():
         kind = str(field.annotation)
-        usual = 1 if "int" in kind or "float" in kind or "bool" in kind else "x"
+        usual: Any = 1 if "int" in kind or "float" in kind or "bool" in kind else "x"
+        if kind.startswith("tuple"):
+            usual = ["counts[1]"]
         fields[name] = VALUES.get(name, usual)
     return record.model_validate(fields)
 

@@ -238,7 +238,13 @@ def test_faults_that_hit_the_jvm_alone() -> None:
     assert (kill.target, kill.jvm, kill.at_epoch) == ("node-2", True, 5)
     assert (freeze.target, freeze.jvm, freeze.length_s) == ("node-2", True, 5.0)
     assert not Fault.parse("kill:node-2@8s").jvm
-    for wrong in ("kill:manager/jvm@5s", "starve:node-1/jvm@5s+1s", "freeze:node-1/jvm@5s", "kill:node-1/python@5s"):
+    for wrong in (
+        "kill:manager/jvm@5s",
+        "starve:node-1/jvm@5s+1s",
+        "vanish:node-1/jvm@5s",
+        "freeze:node-1/jvm@5s",
+        "kill:node-1/python@5s",
+    ):
         with pytest.raises(InvalidInput):
             Fault.parse(wrong)
 

@@ -12,15 +12,17 @@ from typing import Any
 
 import psutil
 import pytest
+from tests.builders import word_count
 
-from understudy.errors import Unavailable
+from understudy.errors import InvalidInput, Unavailable
 from understudy.model.config import DEFAULTS
+from understudy.model.faults import Fault
 from understudy.model.run import RunSpec
 from understudy.runtime import faults
 from understudy.runtime.home import Home
 from understudy.runtime.launcher import Launcher
 from understudy.runtime.manager_restarts import Measure, Vigil
-from understudy.runtime.prepare import prepare
+from understudy.runtime.prepare import check, prepare
 from understudy.runtime.processes import Child, spawn
 
 CALM_S = DEFAULTS.manager.calm_s
@@ -101,10 +103,17 @@ def launcher(tmp_path: Path) -> Iterator[Launcher]:
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[Child]:
     """A process as a manager or node is one: it ends with us."""
-    (tmp_path / "sleeper.py").write_text("import sys\nprint('I sleep', flush=True)\nsys.stdin.read()\n")
-    made = spawn("sleeper", "sleeper", [], tmp_path / "sleeper.log", {"PYTHONPATH": str(tmp_path)})
+    made = sleep(tmp_path, "sleeper")
     yield made
     made.kill()
+
+
+def sleep(directory: Path, name: str) -> Child:
+    module = directory / "sleeper.py"
+    # Once: a sleeper that starts while the file is written again would read an empty one, and end.
+    if not module.exists():
+        module.write_text("import sys\nprint('I sleep', flush=True)\nsys.stdin.read()\n")
+    return spawn(name, "sleeper", [], directory / f"{name}.log", {"PYTHONPATH": str(directory)})
 
 
 def test_a_manager_that_hangs_is_killed_and_started_again(
@@ -197,3 +206,61 @@ def test_a_killed_process_gives_its_directory_back(tmp_path: Path) -> None:
     child.process.send_signal(signal.SIGKILL)
     child.process.wait()
     assert home.sweep_nodes() == ["node-1"]
+
+
+# -- faults of a domain
+
+
+def test_a_fault_of_a_domain_hits_all_its_nodes_that_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed together, thawed together; the report is told once."""
+    spec = RunSpec.of("r", "app.py", nodes=4, domains=2).changed(config={"cluster": {"stop_s": 0.1}})
+    home = Home(tmp_path)
+    prepare(home, spec)
+    with Launcher(home, spec, 0) as launcher:
+        monkeypatch.setattr("understudy.runtime.launcher.spawn", lambda name, *_: sleep(tmp_path, name))
+        for _ in range(4):
+            launcher._start_node()
+        one, other = (launcher._victims(Fault.parse(f"kill:domain-{number}@1s")) for number in (1, 2))
+        assert ([child.name for child in one], [child.name for child in other]) == (
+            ["node-1", "node-3"],
+            ["node-2", "node-4"],
+        )
+        launcher._cause(Fault.parse("freeze:domain-2@1s+60s"))
+        while {psutil.Process(child.process.pid).status() for child in other} != {psutil.STATUS_STOPPED}:
+            time.sleep(0.01)
+        launcher._cause(Fault.parse("kill:domain-1@1s"))
+        for child in one:
+            child.process.wait()
+        assert [child.alive for child in (*one, *other)] == [False, False, True, True]
+        assert [fault.target for fault, _ in launcher._unsaid] == ["domain-2", "domain-1"]
+        with pytest.raises(InvalidInput, match="domain-1 is not running"):
+            launcher._cause(Fault.parse("kill:domain-1@2s"))
+
+
+def test_a_node_that_vanishes_stands_still_until_it_is_given_up(launcher: Launcher, tmp_path: Path) -> None:
+    """It closes no connection; its disk is gone at once."""
+    first, second = (sleep(tmp_path, name) for name in ("node-1", "node-2"))
+    launcher._nodes = {"node-1": first, "node-2": second}
+    (launcher.home.node("node-1") / "checkpoint").mkdir(parents=True)
+    launcher._cause(Fault.parse("vanish:node-1@1s"))
+    while psutil.Process(first.process.pid).status() != psutil.STATUS_STOPPED:
+        time.sleep(0.01)
+    assert not launcher.home.node("node-1").exists()
+    lost: Any = SimpleNamespace(lost=())
+    launcher._bury(lost)
+    assert first.alive
+    lost.lost = ("node-1",)
+    launcher._bury(lost)
+    assert (first.alive, second.alive) == (False, True)
+    launcher._cause(Fault.parse("vanish:node-2@2s"))
+    launcher._end_all()
+    assert not second.alive
+
+
+def test_faults_name_nodes_standby_nodes_and_domains_of_the_run() -> None:
+    spec = RunSpec.of("r", "app.py", nodes=2, domains=2, standby_nodes=1)
+    for target in ("node-2", "node-3", "domain-2", "manager"):
+        check(spec, word_count(), [Fault.parse(f"kill:{target}@1s")])
+    for target in ("node-4", "domain-3"):
+        with pytest.raises(InvalidInput, match=f"there is no {target}"):
+            check(spec, word_count(), [Fault.parse(f"kill:{target}@1s")])

@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[2] / "src" / "understudy"
 
 BASE = {"model", "errors", "settings"}
-DECISIONS = {"control/application", "control/cluster", "control/schemes", "control/replica"}
+DECISIONS = {"control/application", "control/cluster", "control/placement", "control/scaling"}
+DECISIONS |= {"control/schemes", "control/replica"}
 DATA = {"log", "checkpoints", "coordination", "sources", "sinks"}
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
@@ -19,29 +20,40 @@ ALLOWED: dict[str, set[str]] = {
     "config": {"model", "errors"},
     "control/replica": {"model", "errors"},
     "control/schemes": {"control/replica", "model", "errors"},
-    "control/cluster": {"control/schemes", "control/replica", "model", "errors"},
+    "control/placement": {"model", "errors"},
+    "control/scaling": {"model", "errors"},
+    "control/cluster": {
+        "control/placement",
+        "control/scaling",
+        "control/schemes",
+        "control/replica",
+        "model",
+        "errors",
+    },
     "control/application": {"model", "errors"},
-    "planning": {"model", "errors"},
-    "log": {"model", "errors"},
-    "checkpoints": {"control/replica", "log", "model", "errors"},
+    "planning": {"control/placement", "model", "errors"},
+    "queries": {"model", "errors"},
+    "log": {"clients", "model", "errors"},
+    "checkpoints": {"control/replica", "log", "clients", "model", "errors"},
     "coordination": {"model", "errors"},
-    "clients": {"errors"},
+    "clients": {"model", "errors"},
     "sources": {"clients"} | BASE,
     "sinks": {"clients", "log"} | BASE,
     "reporting": DECISIONS | {"model", "errors"},
     "simulate": {"control/schemes", "planning", "sources"} | BASE,
     "stream": DECISIONS | DATA | BASE,
+    "nexmark": {"runtime", "stream", "sources"} | BASE,
     "web": {"reporting"} | DECISIONS | {"model", "errors"},
-    "runtime": {"web", "reporting", "stream"} | DECISIONS | DATA | BASE,
+    "runtime": {"web", "reporting", "stream", "planning"} | DECISIONS | DATA | BASE,
     "testing": {"runtime", "reporting", "stream"} | DATA | BASE,
-    "cli": {"web", "reporting", "stream", "runtime", "planning", "simulate", "testing", "config"}
+    "cli": {"web", "reporting", "stream", "runtime", "planning", "simulate", "testing", "nexmark", "config", "queries"}
     | DECISIONS
     | DATA
     | BASE,
-    "": {"cli", "sources", "sinks"} | BASE,
+    "": {"cli", "queries", "sources", "sinks"} | BASE,
 }
 """For every package, the packages it may import besides itself. "" is the package `understudy` itself."""
-THREADED = ("stream", "simulate")
+THREADED = ("stream", "simulate", "nexmark", "queries")
 """Packages that may import PySpark."""
 
 
@@ -113,13 +125,28 @@ def test_only_the_process_of_the_manager_puts_runtime_and_web_together() -> None
     assert users == {"serve.py"}
 
 
-def test_only_stream_and_simulate_import_pyspark() -> None:
-    users = {_package(path) for path in MODULES if any(name.split(".")[0] == "pyspark" for name in _imports(path))}
-    assert users <= set(THREADED)
+def _spark_users() -> set[Path]:
+    return {path for path in MODULES if any(name.split(".")[0] == "pyspark" for name in _imports(path))}
 
 
-DOORS = ["control", "control/application", "control/cluster", "control/schemes", "reporting", "coordination"]
-DOORS += ["runtime", "web", "cli", "model", "config"]
+def test_only_four_packages_import_pyspark() -> None:
+    assert {_package(path) for path in _spark_users()} <= set(THREADED)
+
+
+def test_queries_meet_spark_in_two_files() -> None:
+    assert {path.name for path in _spark_users() if _package(path) == "queries"} == {"frames.py", "sequences.py"}
+
+
+DOORS = [
+    "control",
+    "control/application",
+    "control/cluster",
+    "control/placement",
+    "control/schemes",
+    "reporting",
+    "coordination",
+]
+DOORS += ["runtime", "web", "cli", "model", "config", "nexmark", "queries"]
 
 
 @pytest.mark.parametrize("package", DOORS)

@@ -15,6 +15,7 @@ from tests.sites import a_context
 from understudy.checkpoints.interface import Checkpoint, Shipped
 from understudy.checkpoints.spark_files import committed, forget_last_commit
 from understudy.control.replica import actions
+from understudy.errors import Away
 from understudy.model.capabilities import ALL, ROWS
 from understudy.model.messages import Deploy
 from understudy.model.names import SliceId
@@ -91,7 +92,8 @@ def make(tmp_path: Path, scheme: Scheme, **vertex: Any) -> Made:
     context = a_context(tmp_path, word_count(), layout=layout, schemas=schemas)
     spark: Any = None
     known: Any = context.edge
-    edge = StillEdge(spark, tmp_path / "checkpoints", known.disk, context.log, context.topology, layout, schemas)
+    shared = (known.disk, context.log, context.topology, layout, schemas, known.checkpoints)
+    edge = StillEdge(spark, tmp_path, *shared)
     ask = Deploy(slice=COUNTS, generation=2, primary=False, capabilities=ROWS[scheme], ship_every=0)
     return Made(QueryReplica(replace(context, edge=edge), ask), edge)
 
@@ -115,6 +117,28 @@ def test_a_secondary_loads_its_state_by_running_the_last_batch_again(tmp_path: P
     assert not (query.directory / "commits" / "3").exists()
     assert made.replica.queries.loaded
     assert made.replica.position.next == 4
+
+
+def test_a_secondary_whose_store_is_away_stays_where_it_is_and_follows_the_next_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make(tmp_path, Scheme.PASSIVE_STANDBY_HOT)
+    shipped_to(made, tmp_path, 3)
+    made.do(actions.PrepareQuery(load=False), actions.SwapQuery())
+    shipped_to(made, tmp_path, 6)
+
+    def pull(*_: Any) -> None:
+        raise Away("the store does not respond", why="a test says so", fix="none")
+
+    with monkeypatch.context() as away:
+        away.setattr(made.replica.store, "pull", pull)
+        made.do(actions.Follow())
+    assert made.replica.position.next == 4
+    assert made.replica.fruitless == 6, "no other try before something newer is shipped"
+    assert made.replica.status().failure is None
+    shipped_to(made, tmp_path, 9)
+    made.do(actions.Follow())
+    assert made.replica.fruitless is None, "it was pulled"
 
 
 def test_but_not_where_it_would_come_to_another_state(tmp_path: Path) -> None:

@@ -75,6 +75,13 @@ def test_failures_that_cannot_be_mended_end_the_run(cluster: Cluster, final: boo
     assert cluster.manager.report().failure == failure(final=final)
 
 
+def test_a_bag_that_cannot_be_made_again_is_named_after_a_restart_too(cluster: Cluster) -> None:
+    lost = failure(damaged=((SliceId("words", 0), 3),))
+    cluster.manager.fail(lost)
+    cluster.restart_manager()
+    assert cluster.manager.report().failure == lost
+
+
 def test_a_wrong_topology_ends_the_run_with_the_reason(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.topology.operator("words", name="bad", slices=2)(one)

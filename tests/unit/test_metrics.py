@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 from tests.simulated.cluster import Cluster
@@ -113,6 +114,22 @@ def test_the_grafana_dashboard_asks_only_for_metrics_that_exist(text: str) -> No
     assert asked <= known
     made = runpy.run_path(str(ROOT / "deploy" / "grafana" / "make.py"))["dashboard"]()
     assert written == made, "run deploy/grafana/make.py"
+
+
+def test_the_alerts_ask_only_for_metrics_and_labels_that_exist(text: str) -> None:
+    groups = yaml.safe_load((ROOT / "deploy" / "alerts.yaml").read_text())["groups"]
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    # A labelled histogram has no samples before its first observation.
+    known = {sample.name for sample in samples} | {"up", "understudy_delivery_latency_seconds_bucket"}
+    pairs = {pair for sample in samples for pair in sample.labels.items()} | {("job", "understudy")}
+    labels = {label for label, _ in pairs} | {"instance", "job", "sink"}
+    for rule in (rule for group in groups for rule in group["rules"]):
+        expression = rule["expr"]
+        asked = set(re.findall(r"understudy_[a-z_]+|\bup\b", re.sub(r'"[^"]*"', "", expression)))
+        assert asked, rule["alert"]
+        assert asked <= known, rule["alert"]
+        assert set(re.findall(r'(\w+)="([^"]*)"', expression)) <= pairs, rule["alert"]
+        assert set(re.findall(r"\$labels\.(\w+)", str(rule["annotations"]))) <= labels, rule["alert"]
 
 
 def test_promtool_agrees(text: str) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.builders import WORDS, a_bag, rows_of
+from tests.builders import COUNTS, WORDS, a_bag, rows_of
 
 from understudy.log.bag import Bag
 from understudy.log.disk import Disk
@@ -27,8 +27,9 @@ class Publisher:
     def __init__(self, tmp_path: Path, generation: int, vertex: Vertex) -> None:
         self.slice = WORDS
         self.vertex = vertex
-        self.context: Any = SimpleNamespace(log=FileLog(tmp_path / "log", Disk()))
-        self.live: Any = SimpleNamespace(update=lambda **_: None)
+        log = FileLog(tmp_path / "log", Disk())
+        self.context: Any = SimpleNamespace(log=log, released=lambda slice_id: log.floor(slice_id, [COUNTS]))
+        self.live: Any = SimpleNamespace(update=lambda **_: None, finished=lambda *_: None)
         self.deploy = Deploy(slice=WORDS, generation=generation)
         self.durable: list[bool] = []
         self.outbox = Outbox(cast("Replica", self), Spool(tmp_path / str(generation), Disk()))
@@ -81,3 +82,45 @@ def test_where_replays_are_identical_both_may_publish(tmp_path: Path) -> None:
     assert new.make(1)
     assert old.make(2)
     assert not old.outbox.fenced
+
+
+# -- what a secondary holds back
+
+
+def test_a_secondary_holds_back_what_its_primary_has_not_published(tmp_path: Path) -> None:
+    primary, secondary = (Publisher(tmp_path, generation, vertex()) for generation in (1, 2))
+    primary.outbox.send()
+    for epoch in range(3):
+        primary.publish(a_bag(epoch), durable=False)
+    for epoch in range(4):
+        assert not secondary.outbox.put(a_bag(epoch))
+    assert len(secondary.outbox) == 1
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_a_secondary_holds_back_what_a_power_cut_took_before_a_later_bag(torn: bool, tmp_path: Path) -> None:
+    """The primary would make it again. If it fails before that, nobody else has the bag."""
+    primary, secondary = (Publisher(tmp_path, generation, vertex()) for generation in (1, 2))
+    log = primary.context.log
+    for epoch in range(3):
+        primary.publish(a_bag(epoch), durable=False)
+    taken = next(path for path in (tmp_path / "log").rglob("*.bag") if int(path.stem) == 1)
+    taken.write_bytes(b"") if torn else taken.unlink()
+    for epoch in range(4):
+        secondary.outbox.put(a_bag(epoch))
+    assert len(secondary.outbox) == 2
+    secondary.outbox.send()
+    assert log.first_missing(WORDS) == 4
+    assert log.fetch(WORDS, 1) is not None
+
+
+def test_a_secondary_holds_nothing_back_that_all_readers_have(tmp_path: Path) -> None:
+    primary, secondary = (Publisher(tmp_path, generation, vertex()) for generation in (1, 2))
+    log = primary.context.log
+    for epoch in range(3):
+        primary.publish(a_bag(epoch), durable=False)
+    log.acknowledge(COUNTS, WORDS, 1)
+    assert log.trim(WORDS, [COUNTS]) == 1
+    for epoch in range(3):
+        secondary.outbox.put(a_bag(epoch))
+    assert len(secondary.outbox) == 0

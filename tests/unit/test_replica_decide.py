@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import importlib
+import pkgutil
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 import pytest
 from tests.builders import COUNTS
 
+from understudy.control import replica
 from understudy.control.replica import actions
-from understudy.control.replica.decide import AHEAD, decide
+from understudy.control.replica.decide import decide
 from understudy.control.replica.view import Facts, Replacement, Shipping, Trial
 from understudy.model.capabilities import ALL, OFF, ROWS, Capabilities, Capability
 from understudy.model.messages import Deploy
@@ -76,6 +79,7 @@ def test_a_state_that_is_not_in_memory_is_loaded_once_for_every_shipped_epoch() 
     cold = replace(WAITING, on=COLD, loaded=False)
     assert decide(cold, secondary(HOT)) == actions.PrepareQuery(load=True)
     assert decide(replace(cold, load_tried_at=3), secondary(HOT)) == actions.PrepareQuery(load=True)
+    assert decide(replace(cold, next_epoch=1), secondary(HOT)) == actions.PrepareQuery(load=True), "of one epoch"
     turned = actions.Turn(Capability.RECEIVES, True)
     assert decide(replace(cold, load_tried_at=4), secondary(HOT)) == turned, "its input was gone: try the next"
     assert decide(replace(cold, loaded=True), secondary(HOT)) == turned
@@ -170,6 +174,8 @@ def test_input_that_another_replica_has_given_away_is_in_the_state_it_has_shippe
     assert decide(older, primary()) == actions.FailInputGone(LINES, 5), "no shipped state covers it"
     there = replace(gone, shipping=Shipping.ON, input_there=True)
     assert decide(there, primary()) == actions.Announce(5)
+    late = replace(gone, shipping=Shipping.ON, given_away=None)
+    assert decide(late, primary()) == actions.AwaitInput(5, 0.1), "it is not there yet"
 
 
 # -- shipping
@@ -195,8 +201,8 @@ def test_shipping_runs_exactly_while_it_is_asked_for() -> None:
         ({"goal_reached": True}, actions.Wait(0.05)),
         ({"input_there": False}, actions.AwaitInput(5, 0.1)),
         ({"has_room": False}, actions.Wait(0.01)),
-        ({"done": 4 - AHEAD}, actions.Wait(0.005)),
-        ({"done": 5 - AHEAD}, actions.Announce(5)),
+        ({"done": 0}, actions.Wait(0.005)),
+        ({"done": 1}, actions.Announce(5)),
         ({"crowded": True}, actions.Announce(5)),
     ],
 )
@@ -221,6 +227,9 @@ def test_a_standby_follows_what_is_shipped() -> None:
     assert decide(WAITING, ask) == actions.Wait(0.05)
     newer = replace(WAITING, newest_shipped=5)
     assert decide(newer, ask) == actions.Follow()
+    assert decide(replace(newer, newest_shipped=6, newest_published=7), ask) == actions.Follow(), (
+        "it reads nothing back"
+    )
     assert decide(replace(newer, arrived=False), ask) == actions.Wait(0.05)
     assert decide(replace(newer, fruitless=5), ask) == actions.Wait(0.05)
     assert decide(replace(newer, refresh_every=2), ask) == actions.Wait(0.05)
@@ -240,3 +249,13 @@ def test_bags_that_were_held_back_are_dropped_when_the_primary_has_published_the
 @pytest.mark.parametrize("row", [OFF, DEPLOYED])
 def test_whoever_only_is_deployed_waits(row: Capabilities) -> None:
     assert decide(Facts(on=row, exercised=True), secondary(row)) == actions.Wait(1.0)
+
+
+# -- values
+
+
+@pytest.mark.parametrize("module", [found.name for found in pkgutil.iter_modules(replica.__path__)])
+def test_no_rule_can_change_what_it_was_given(module: str) -> None:
+    found = vars(importlib.import_module(f"{replica.__name__}.{module}")).values()
+    values = [one for one in found if isinstance(one, type) and is_dataclass(one)]
+    assert [one.__name__ for one in values if not one.__dataclass_params__.frozen] == []  # type: ignore[attr-defined]

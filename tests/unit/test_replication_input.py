@@ -143,6 +143,21 @@ def test_a_topology_becomes_a_problem() -> None:
         problem_from(topology, {"lines[9]": 1.0})
 
 
+def test_a_key_keeps_its_slice_from_one_operator_to_the_next() -> None:
+    """Both divide rows by the same hash, so slice i feeds slice i alone."""
+    topology = _Topology(
+        (_Source("rows", 2),),
+        (
+            _Op("sums", ("rows",), 2, key="word"),
+            _Op("again", ("sums",), 2, key="word"),
+            _Op("more", ("again",), 3, key="word"),
+            _Op("other", ("more",), 3, key="day"),
+        ),
+    )
+    problem = problem_from(topology)
+    assert [str(s.partitioning) for s in problem.streams] == ["full", "one-to-one", "full", "full"]
+
+
 def test_rates_must_be_numbers(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('{"lines[0]": "fast"}')
     with pytest.raises(InvalidInput, match=r"r\.json"):

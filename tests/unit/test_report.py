@@ -9,6 +9,7 @@ import pytest
 
 from understudy.model.events import (
     Assigned,
+    DomainLost,
     Event,
     FaultInjected,
     Happening,
@@ -24,6 +25,7 @@ from understudy.model.report import SinkReport
 from understudy.model.snapshot import Assignment, Phase
 from understudy.model.tally import Tally, take
 from understudy.reporting.chronicle import Chronicle
+from understudy.reporting.recoveries import past_recoveries
 from understudy.reporting.report import fault_reports, sink_report, slice_reports, tainted, verdict
 
 
@@ -214,3 +216,38 @@ def test_slices_count_the_work_of_all_their_replicas_and_the_state_of_the_newest
     a = reports["a[0]"]
     assert (a.primary, a.epoch, a.rows_in, a.rows_out, a.state_rows, a.state_bytes) == ("node-1", 9, 15, 3, 7, 70)
     assert (reports["b[0]"].epoch, reports["b[0]"].rows_in) == (-1, 0)
+
+
+# -- domains
+
+
+def domain_lost(story: Story, at: float) -> int:
+    return story.add(at, DomainLost(domain="domain-1", nodes=("node-1", "node-3"), reason="gone"))
+
+
+def came_back(story: Story, at: float, slice_id: SliceId, cause: int) -> None:
+    assigned = story.add(at, Assigned(slice=slice_id, node="node-9", generation=2, reason="moved"), cause)
+    story.add(at + 1, Recovered(slice=slice_id, generation=2, done_at=at + 1), assigned)
+
+
+@pytest.mark.parametrize("spec", ["kill:domain-1@5s", "kill:node-3@5s"])
+def test_a_lost_domain_is_one_failure_with_all_its_recoveries(spec: str) -> None:
+    story = Story()
+    story.fault(105.0, spec)
+    lost = domain_lost(story, 105.5)
+    for number in range(3):
+        came_back(story, 106.0 + number, SliceId("counts", number), lost)
+    assert story.report() == [(spec, 0.5, 3)]
+    assert [one.cause for one in past_recoveries(story.events)] == [spec] * 3
+
+
+def test_a_killed_domain_may_be_noticed_node_by_node() -> None:
+    story = Story()
+    story.fault(105.0, "kill:domain-1@5s")
+    for number, node in enumerate(("node-1", "node-3")):
+        lost = story.add(105.4 + number / 10, NodeLost(node=node, domain="domain-1", reason="silent"))
+        came_back(story, 106.0, SliceId("counts", number), lost)
+    story.fault(120.0, "kill:node-5@20s")
+    later = story.add(120.5, NodeLost(node="node-5", domain="domain-1", reason="silent"))
+    came_back(story, 121.0, SliceId("words", 0), later)
+    assert story.report() == [("kill:domain-1@5s", 0.4, 2), ("kill:node-5@20s", 0.5, 1)]

@@ -17,7 +17,7 @@ from tests.snapshots import replica
 from understudy.checkpoints.file_store import Store
 from understudy.checkpoints.interface import Checkpoint, Shipped, Watermarks
 from understudy.checkpoints.spark_files import committed
-from understudy.control.replica.shipping import Stage, after, first_stage, is_due
+from understudy.control.replica.shipping import Stage, acknowledges_at_once, after, first_stage, is_due
 from understudy.errors import UnderstudyError
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
@@ -106,6 +106,14 @@ def test_a_secondary_never_does(ship_every: int, tmp_path: Path) -> None:
 
 def test_a_primary_that_ships_waits_until_it_has(tmp_path: Path) -> None:
     assert acknowledged_by(tmp_path, Deploy(slice=COUNTS, generation=1, ship_every=1)) == -1
+
+
+@pytest.mark.parametrize(("primary", "ship_every", "at_once"), [(True, 0, True), (True, 1, False), (False, 0, False)])
+def test_only_a_primary_that_keeps_nothing_may_acknowledge_at_once(
+    primary: bool, ship_every: int, at_once: bool
+) -> None:
+    asked = Deploy(slice=COUNTS, generation=1, primary=primary, ship_every=ship_every)
+    assert acknowledges_at_once(asked) is at_once
 
 
 # -- when a shipment is due, and in which order it goes

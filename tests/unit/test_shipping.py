@@ -1,4 +1,4 @@
-"""Checkpoints come back whole, the newest first, whatever was interrupted, damaged or done by a zombie."""
+"""Checkpoints as files: what holds besides the promises of every store (tests/checkpoint_contract.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from tests.checkpoints import FakeQuery
 
 from understudy.checkpoints.file_store import Store
 from understudy.checkpoints.interface import Marker, Shipped
-from understudy.checkpoints.spark_files import committed, decode, encode
+from understudy.checkpoints.spark_files import decode, encode
 from understudy.errors import Unavailable
 from understudy.log.disk import TEMPORARY, Disk
 
@@ -74,90 +73,11 @@ def slice_(tmp_path: Path) -> Slice:
     return Slice(tmp_path)
 
 
-def test_watermarks_come_back_with_the_checkpoint_they_belong_to(tmp_path: Path, slice_: Slice) -> None:
-    for epoch in range(3):
-        slice_.query.run(1)
-        checkpoint = replace(slice_.query.committed(), watermarks=(epoch * 1000, None))
-        slice_.store().ship(checkpoint, epoch, 1, slice_.shipped)
-        slice_.store().recycle(EVERYTHING)
-    newest, rewound = slice_.restore(tmp_path / "b"), slice_.restore(tmp_path / "c", before=2)
-    assert newest is not None
-    assert rewound is not None
-    assert [marker.watermarks for marker in (newest, rewound)] == [(2000, None), (1000, None)]
-
-
 def test_a_marker_without_watermarks_can_be_read_and_says_that_they_are_not_known() -> None:
     fields = {"epoch": 3, "generation": 1, "files": []}
     old = json.dumps(fields | {"crc": zlib.crc32(json.dumps(fields, sort_keys=True).encode())})
     assert decode(old.encode()) == Marker(3, 1, (), None)
     assert decode(encode(Marker(3, 1, (), ()))) == Marker(3, 1, (), ())
-
-
-def test_a_restored_checkpoint_is_the_shipped_one_to_the_byte(tmp_path: Path, slice_: Slice) -> None:
-    slice_.query.run(4)
-    slice_.query.begin_next()
-    slice_.ship()
-    marker = slice_.restore(tmp_path / "b")
-    assert marker is not None
-    assert (marker.epoch, marker.generation) == (3, 1)
-    assert everything_in(tmp_path / "b") == slice_.query.needed()
-    found = committed(tmp_path / "b")
-    assert found is not None
-    assert (found.batch, found.epoch) == (3, 3)
-
-
-def test_nothing_shipped_means_start_from_the_beginning(tmp_path: Path, slice_: Slice) -> None:
-    assert slice_.restore(tmp_path / "b") is None
-    assert slice_.store().acknowledged(EVERYTHING) == -1
-    assert committed(tmp_path / "b") is None
-
-
-def test_a_slice_without_state_ships_where_it_is(tmp_path: Path, slice_: Slice) -> None:
-    for epoch in (4, 9):
-        assert slice_.store().ship(None, epoch, 1, Shipped()).copied == 0
-    marker = slice_.restore(tmp_path / "b")
-    assert marker == Marker(9, 1, (), ())
-    assert slice_.store().acknowledged(EVERYTHING) == 4
-
-
-def test_what_readers_may_still_ask_for_can_be_made_again(tmp_path: Path, slice_: Slice) -> None:
-    """The readers have acknowledged epoch 2 only: every later bag may still have to be made again."""
-    contents = {}
-    for _ in range(9):
-        slice_.query.run(1)
-        contents[slice_.query.epoch] = slice_.query.needed()
-        checkpoint = slice_.query.committed()
-        slice_.store().ship(checkpoint, checkpoint.epoch, 1, slice_.shipped)
-        slice_.store().recycle(released=2)
-    store = slice_.store()
-    assert [marker.epoch for marker in store.markers()] == [8, 7, 3, 2]
-    assert store.acknowledged(released=2) == 2
-    for damaged, state in ((3, 2), (5, 3), (8, 7)):
-        marker = slice_.restore(tmp_path / str(damaged), before=damaged)
-        assert marker is not None
-        assert marker.epoch == state
-        assert {n: everything_in(tmp_path / str(damaged)).get(n) for n in contents[state]} == contents[state]
-    store.recycle(released=7)
-    assert [marker.epoch for marker in store.markers()] == [8, 7]
-    assert store.acknowledged(released=7) == 7
-
-
-def test_only_what_is_new_is_copied(slice_: Slice) -> None:
-    slice_.query.run(3)
-    first = slice_.ship()
-    assert first == sum(map(len, slice_.query.needed().values()))
-    assert slice_.ship() == 0
-    slice_.query.run(1)
-    assert 0 < slice_.ship() < first
-
-
-def test_who_took_over_copies_only_what_is_new(tmp_path: Path, slice_: Slice) -> None:
-    slice_.advance(3)
-    new = Slice.taking_over(slice_, "b")
-    (new.local / "metadata").write_text('{"id":"a"}')
-    new.query.run(1)
-    new_bytes = sum(len(content) for name, content in new.query.needed().items() if name.partition(".")[0][-1] in "34")
-    assert new.ship() <= new_bytes + len('{"id":"a"}')
 
 
 @pytest.mark.parametrize("stop", [interrupted, killed])
@@ -212,26 +132,6 @@ def test_what_is_recycled_while_it_is_restored_comes_back_whole_or_as_a_newer_on
     assert {restored(tmp_path / str(after), after)[0] for after in range(1, steps)} == {unhurried, 6}
 
 
-def test_who_restores_hears_which_it_will_be_before_anything_is_copied(tmp_path: Path, slice_: Slice) -> None:
-    slice_.advance(2)
-    slice_.advance(2)
-    heard: list[tuple[int, bool]] = []
-    marker, _ = slice_.store().restore(
-        tmp_path / "b", None, lambda marker: heard.append((marker.epoch, (tmp_path / "b").exists()))
-    )
-    assert marker is not None
-    assert heard == [(3, False)]
-
-
-def test_a_restore_interrupted_anywhere_can_be_repeated(tmp_path: Path, slice_: Slice) -> None:
-    wanted = slice_.advance(3)
-    steps = count_steps(lambda disk: slice_.restore(tmp_path / "count", disk=disk))
-    for step in range(steps):
-        assert interrupted(lambda disk: slice_.restore(tmp_path / "b", disk=disk), step)
-    slice_.restore(tmp_path / "b")
-    assert everything_in(tmp_path / "b") == wanted
-
-
 def own_files(slice_: Slice, epoch: int) -> list[Path]:
     """The stored files that only the newest marker names."""
     newest, older = slice_.store().markers()[:2]
@@ -241,20 +141,6 @@ def own_files(slice_: Slice, epoch: int) -> list[Path]:
     return [root / entry.stored for entry in newest.files if entry.name not in shared]
 
 
-@pytest.mark.parametrize("which", range(4))
-@pytest.mark.parametrize("how", ["delete", "truncate", "flip", "empty"])
-def test_damage_falls_back_to_the_checkpoint_before(tmp_path: Path, slice_: Slice, which: int, how: str) -> None:
-    old = slice_.advance(3)
-    slice_.advance(1)
-    victim = own_files(slice_, 3)[which]
-    damage(victim, how)
-    marker = slice_.restore(tmp_path / "b")
-    assert marker is not None
-    assert marker.epoch == 2
-    assert everything_in(tmp_path / "b") == old, "nothing of the damaged checkpoint is left over"
-    assert slice_.store().acknowledged(EVERYTHING) == 2, "its input from there on is still in the log"
-
-
 def damage(path: Path, how: str) -> None:
     content = path.read_bytes()
     changed = {"truncate": content[:-1], "flip": bytes([content[0] ^ 1]) + content[1:], "empty": b""}
@@ -262,38 +148,6 @@ def damage(path: Path, how: str) -> None:
         path.unlink()
     else:
         path.write_bytes(changed[how])
-
-
-def test_both_broken_says_which_files(tmp_path: Path, slice_: Slice) -> None:
-    slice_.advance(3)
-    slice_.advance(1)
-    newest, older = slice_.store().markers()
-    names = []
-    for marker in (newest, older):
-        stored = next(entry.stored for entry in marker.files if entry.name == f"commits/{marker.epoch}")
-        (slice_.root / "counts" / "0" / stored).unlink()
-        names.append(stored)
-    with pytest.raises(Unavailable) as raised:
-        slice_.restore(tmp_path / "b")
-    assert "counts[0]" in raised.value.what
-    assert all(name in raised.value.why for name in names)
-    assert not everything_in(tmp_path / "b")
-
-
-@pytest.mark.parametrize("how", ["truncate", "flip", "empty"])
-def test_a_damaged_marker_is_damage_and_not_a_new_beginning(tmp_path: Path, slice_: Slice, how: str) -> None:
-    old = slice_.advance(2)
-    paths = [slice_.root / "counts/0/markers/0000000001-1.json"]
-    slice_.advance(2)
-    paths += [slice_.root / "counts/0/markers/0000000003-1.json"]
-    damage(paths[1], how)
-    marker = slice_.restore(tmp_path / "b")
-    assert marker is not None
-    assert everything_in(tmp_path / "b") == old
-    damage(paths[0], how)
-    with pytest.raises(Unavailable) as raised:
-        slice_.restore(tmp_path / "c")
-    assert all(path.name in raised.value.why for path in paths)
 
 
 def test_a_marker_that_says_something_else_is_damaged(tmp_path: Path, slice_: Slice) -> None:
@@ -307,16 +161,6 @@ def test_a_marker_that_says_something_else_is_damaged(tmp_path: Path, slice_: Sl
     (slice_.root / "counts/0/markers/0000000003-1.json").write_text("{}")
     with pytest.raises(Unavailable, match=r"0000000001-1\.json"):
         slice_.restore(tmp_path / "b")
-
-
-@pytest.mark.parametrize(("before", "epoch"), [(None, 5), (6, 5), (5, 3), (4, 3), (3, None), (0, None)])
-def test_restoring_before_an_epoch(tmp_path: Path, slice_: Slice, before: int | None, epoch: int | None) -> None:
-    contents = {}
-    for last in (1, 3, 5):
-        contents[last] = slice_.advance(2)
-    marker = slice_.restore(tmp_path / "b", before)
-    assert (marker.epoch if marker else None) == epoch
-    assert everything_in(tmp_path / "b") == (contents[epoch] if epoch is not None else {})
 
 
 def test_recycling_keeps_exactly_what_the_two_newest_need(slice_: Slice) -> None:
@@ -374,22 +218,6 @@ def test_a_checkpoint_that_vanishes_itself_is_not_shipped(tmp_path: Path, slice_
         slice_.store().ship(checkpoint, checkpoint.epoch, 1, slice_.shipped)
     assert slice_.restore(tmp_path / "b") is not None
     assert everything_in(tmp_path / "b") == old
-
-
-def test_a_zombie_never_breaks_the_markers_of_who_took_over(tmp_path: Path, slice_: Slice) -> None:
-    """The zombie ships on, forgets files and recycles; the other, a little behind, overtakes it and still uses them."""
-    slice_.query.keep = 1
-    slice_.advance(3)
-    new = Slice.taking_over(slice_, "b")
-    new.query.keep = 100
-    slice_.advance(3)
-    slice_.advance(3)
-    contents = {11: new.advance(9), 12: new.advance(1)}
-    for before in (None, 12):
-        marker = new.restore(tmp_path / str(before), before)
-        assert marker is not None
-        assert marker.generation == 2
-        assert everything_in(tmp_path / str(before)) == contents[marker.epoch]
 
 
 def test_markers_are_json(slice_: Slice) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.builders import COUNTS, OTHER, a_bag, rows_of, word_count_layout
 
+from understudy.checkpoints.file_store import FileCheckpoints
 from understudy.log.disk import Disk
 from understudy.log.file_log import FileLog
 from understudy.model.messages import Deploy, State
@@ -56,14 +57,14 @@ def log(tmp_path: Path) -> FileLog:
 
 def sink_on(log: FileLog, tmp_path: Path, target: Target) -> SinkReplica:
     sink = SimpleNamespace(name="out", stream="counts", sink=target)
-    topology: Any = SimpleNamespace(sinks=[sink], operators=[])
+    topology: Any = SimpleNamespace(sinks=[sink], operators=[], tentative_s=None)
     schemas, layout, spark = {"counts": rows_of(0).schema}, word_count_layout(), cast(Any, None)
     context = NodeContext(
         home=tmp_path,
         local=tmp_path / "local",
         run="r",
         log=log,
-        edge=SparkEdge(spark, tmp_path / "checkpoints", Disk(), log, topology, layout, schemas),
+        edge=SparkEdge(spark, tmp_path, Disk(), log, topology, layout, schemas, FileCheckpoints(tmp_path, Disk())),
         topology=topology,
         layout=layout,
         rhythm=Rhythm(epoch=0, time=0.0, epoch_s=1.0, fast=True),

@@ -218,6 +218,8 @@ def test_slices_sort_by_number() -> None:
         ("kill:node-2@10s", (FaultKind.KILL, "node-2", 10.0, None, 0.0)),
         ("kill:node-2@0.5s", (FaultKind.KILL, "node-2", 0.5, None, 0.0)),
         ("kill:node-2@epoch12", (FaultKind.KILL, "node-2", None, 12, 0.0)),
+        ("vanish:node-2@10s", (FaultKind.VANISH, "node-2", 10.0, None, 0.0)),
+        ("vanish:domain-1@epoch3", (FaultKind.VANISH, "domain-1", None, 3, 0.0)),
         ("kill:manager@5s", (FaultKind.KILL, "manager", 5.0, None, 0.0)),
         ("freeze:node-1@8s+3s", (FaultKind.FREEZE, "node-1", 8.0, None, 3.0)),
         ("freeze:node-1@epoch0+1.5s", (FaultKind.FREEZE, "node-1", None, 0, 1.5)),

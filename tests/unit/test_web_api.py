@@ -34,11 +34,11 @@ def hands(cluster: Cluster) -> StageHands:
 
 
 @pytest.fixture
-def client(cluster: Cluster, hands: StageHands) -> Iterator[TestClient]:
-    """A program on this machine."""
+def client(cluster: Cluster, hands: StageHands) -> TestClient:
+    """A program on this machine. What the server does by itself is not started: it would read the run on a thread of
+    its own, while a test lets the run go on here."""
     app = compose(cluster.manager, TOKEN, hands)
-    with TestClient(app, client=("127.0.0.1", 5000), base_url="http://127.0.0.1:8787") as made:
-        yield made
+    return TestClient(app, client=("127.0.0.1", 5000), base_url="http://127.0.0.1:8787")
 
 
 def refreshed(cluster: Cluster) -> TestClient:
@@ -260,8 +260,55 @@ def test_commands_name_what_is_wrong(client: TestClient, cluster: Cluster, hands
     assert (answer.status_code, "node-1, node-2, node-3" in answer.json()["detail"]) == (404, True)
     cluster.manager.memory.run = cluster.manager.run.changed(allow_faults=False)
     answer = client.post(f"/api/v1/nodes/node-1/{verb}", json={}, headers=BEARER)
-    assert (answer.status_code, "--allow-faults" in answer.json()["detail"]) == (403, True)
+    if verb == "drain":
+        assert answer.status_code == 200, "a drain interrupts nothing, so it is no fault"
+    else:
+        assert (answer.status_code, "--allow-faults" in answer.json()["detail"]) == (403, True)
     assert hands.done == []
+
+
+def test_a_slice_is_moved_and_a_node_given_notice(client: TestClient, cluster: Cluster) -> None:
+    hosts = {one.slice: one.primary for one in cluster.manager.state().slices}
+    target = next(name for name in sorted(cluster.nodes) if name != hosts["counts[0]"])
+    body = {"slice": "counts[0]", "node": target}
+    assert client.post("/api/v1/move", json=body).status_code == 401
+    assert client.post("/api/v1/move", json=body, headers=BEARER).json() == body | {"legacy": False}
+    cluster.until(lambda: {one.slice: one.primary for one in cluster.manager.state().slices}["counts[0]"] == target)
+    refused = client.post("/api/v1/move", json=body, headers=BEARER)
+    assert refused.status_code == 409
+    assert "its primary is there already; name one of" in refused.json()["detail"]
+    assert client.post(f"/api/v1/nodes/{target}/drain", json={"within_s": -1}, headers=BEARER).status_code == 422
+    assert client.post(f"/api/v1/nodes/{target}/drain", json={"within_s": 20}, headers=BEARER).status_code == 200
+    cluster.until(lambda: target not in cluster.nodes)
+
+
+def shipped(cluster: Cluster, slice_name: str) -> int:
+    """The epoch of the newest checkpoint its primary has shipped."""
+    replicas = [replica for node in cluster.manager.state().nodes for replica in node.replicas if replica.primary]
+    return next(replica.shipped_to for replica in replicas if str(replica.slice) == slice_name)
+
+
+def test_slices_ship_what_they_have(client: TestClient, cluster: Cluster) -> None:
+    """Right after a checkpoint, when the next one is far from being due."""
+    newest = shipped(cluster, "counts[1]")
+    cluster.until(lambda: shipped(cluster, "counts[1]") > newest)
+    cluster.steps(0.2)
+    before = shipped(cluster, "counts[1]")
+    assert client.post("/api/v1/checkpoint", json={}).status_code == 401
+    answer = client.post("/api/v1/checkpoint", json={"slices": ["counts[1]"]}, headers=BEARER).json()
+    assert answer["slices"]["counts[1]"] > before
+    cluster.steps(0.2)
+    assert shipped(cluster, "counts[1]") >= answer["slices"]["counts[1]"]
+    every = client.post("/api/v1/checkpoint", json={}, headers=BEARER).json()["slices"]
+    assert set(every) == {"words[0]", "words[1]", "counts[0]", "counts[1]"}
+
+
+@pytest.mark.parametrize("name", ["lines[0]", "counts[7]", "nothing[0]"])
+def test_a_slice_that_keeps_nothing_ships_nothing(client: TestClient, name: str) -> None:
+    refused = client.post("/api/v1/checkpoint", json={"slices": [name]}, headers=BEARER)
+    assert refused.status_code == 409
+    assert f"{name} cannot ship a checkpoint" in refused.json()["detail"]
+    assert "name one of words[0], words[1], counts[0], counts[1]" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 1e9, "soon"])
