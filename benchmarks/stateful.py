@@ -23,7 +23,7 @@ def sums(rows: DataFrame) -> DataFrame:
     return rows.groupBy("key").agg(F.count("*").alias("n"), F.sum("value").alias("sum"))
 
 
-app = us.Topology("stateful", epoch=EPOCH_S)
+app = us.Topology("stateful", epoch=EPOCH_S, tentative_after=us.setting("tentative_after", "") or None)
 rows = app.source("rows", us.sources.Generator(make, SCHEMA, rate=ROWS / EPOCH_S, seed=1))
 totals = app.operator(rows, output_mode="update", recovery=us.Recovery(scheme=us.setting("scheme", "none")))(sums)
 app.sink("out", totals, us.sinks.Parquet("out"))
