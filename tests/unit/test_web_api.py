@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -166,8 +165,11 @@ def test_recoveries_lead_back_to_the_fault(cluster: Cluster) -> None:
 # -- the live feed
 
 
-def test_a_page_is_told_everything_first_and_then_what_is_new(client: TestClient, cluster: Cluster) -> None:
-    with client.websocket_connect("/api/v1/live", headers={"Host": "127.0.0.1:8787"}) as socket:
+def test_a_page_is_told_everything_first_and_then_what_is_new(cluster: Cluster) -> None:
+    with (
+        refreshed(cluster) as client,
+        client.websocket_connect("/api/v1/live", headers={"Host": "127.0.0.1"}) as socket,
+    ):
         socket.send_json({})
         first = socket.receive_json()
         assert (first["kind"], first["plan"]["app"]) == ("everything", "wordcount")
@@ -241,10 +243,11 @@ def test_the_jvm_alone_is_killed_or_frozen(client: TestClient, hands: StageHands
     assert (Fault.parse(freeze.fields["spec"]).jvm, freeze.fields["target"]) == (True, "node-1")
 
 
-def test_freeze_thaws_after_its_time(client: TestClient, hands: StageHands) -> None:
-    assert client.post("/api/v1/nodes/node-1/freeze", json={"seconds": 0.02}, headers=BEARER).status_code == 200
-    while ("thaw", "node-1") not in hands.done:
-        client.get("/health/live")
+def test_freeze_thaws_after_its_time(cluster: Cluster, hands: StageHands) -> None:
+    with TestClient(compose(cluster.manager, TOKEN, hands)) as client:
+        assert client.post("/api/v1/nodes/node-1/freeze", json={"seconds": 0.02}, headers=BEARER).status_code == 200
+        while ("thaw", "node-1") not in hands.done:
+            client.get("/health/live")
     assert hands.done == [("freeze", "node-1"), ("thaw", "node-1")]
 
 
